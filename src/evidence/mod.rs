@@ -1,0 +1,163 @@
+//! Files: finds the stores that a path holds and hands out raft entries in order of index.
+//!
+//! Knows bytes, pages and raft's envelope, and nothing of Nomad. It distrusts every byte, opens
+//! read-only, takes no lock and writes nothing.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::types::{Index, Term};
+
+/// raft's log types, by their number in the log (storage.md 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogType {
+    /// 0: a message for the FSM; the only one that reaches it.
+    Command,
+    /// 1: the first entry of a leader's term, empty.
+    Noop,
+    /// 2: raft protocol 1 and older, a list of peers.
+    AddPeerDeprecated,
+    /// 3: raft protocol 1 and older, a list of peers.
+    RemovePeerDeprecated,
+    /// 4: written to know that all before it has been applied, empty.
+    Barrier,
+    /// 5: the servers of the cluster.
+    Configuration,
+    /// Any other number, which no raft writes.
+    Other(u64),
+}
+
+impl LogType {
+    /// The type of a number in the log.
+    pub fn from_number(n: u64) -> Self {
+        match n {
+            0 => LogType::Command,
+            1 => LogType::Noop,
+            2 => LogType::AddPeerDeprecated,
+            3 => LogType::RemovePeerDeprecated,
+            4 => LogType::Barrier,
+            5 => LogType::Configuration,
+            other => LogType::Other(other),
+        }
+    }
+
+    /// The name that `nomad operator raft logs` prints; a number for others (fsm.md 1).
+    pub fn name(self) -> String {
+        match self {
+            LogType::Command => "LogCommand".into(),
+            LogType::Noop => "LogNoop".into(),
+            LogType::AddPeerDeprecated => "LogAddPeerDeprecated".into(),
+            LogType::RemovePeerDeprecated => "LogRemovePeerDeprecated".into(),
+            LogType::Barrier => "LogBarrier".into(),
+            LogType::Configuration => "LogConfiguration".into(),
+            LogType::Other(n) => n.to_string(),
+        }
+    }
+}
+
+/// One raft log entry as it stands in the evidence.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its position in the log.
+    pub index: Index,
+    /// The term of the leader that wrote it.
+    pub term: Term,
+    /// What kind of entry it is.
+    pub kind: LogType,
+    /// The payload: for a command the message type byte and the msgpack body.
+    pub data: &'a [u8],
+    /// The leader's clock when it was appended, where the log knows it (Nomad 1.3 and newer).
+    pub appended_at: Option<Timestamp>,
+}
+
+/// A place in the evidence that could not be read, or must not be believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// What is wrong, a `kind` of contract.md 3: `gap`, `key_mismatch`, `checksum`, `undecodable_entry`.
+    pub kind: DamageKind,
+    /// The first index that is lost, where that is known.
+    pub first: Option<Index>,
+    /// The last index that is lost, where that is known.
+    pub last: Option<Index>,
+    /// Offset in the file, in bytes.
+    pub offset: Option<u64>,
+    /// A sentence for people.
+    pub detail: String,
+}
+
+/// What is wrong with a place in the evidence (contract.md 3, finding kinds about the evidence).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DamageKind {
+    /// Entries are missing or unreadable between two that are there.
+    Gap,
+    /// The key under which an entry is stored is not its index.
+    KeyMismatch,
+    /// A checksum does not fit.
+    Checksum,
+    /// raft's envelope of an entry cannot be decoded.
+    UndecodableEntry,
+}
+
+/// What [`Log::scan`] meets: an entry, or a place where entries are lost.
+#[derive(Clone, Debug)]
+pub enum Scanned<'a> {
+    /// An entry.
+    Entry(Record<'a>),
+    /// Damage, told at the place in index order where it matters.
+    Damaged(Damage),
+}
+
+/// A log that can be walked in order and asked for single entries.
+pub trait Log {
+    /// The first and last readable index; `None` for an empty log.
+    fn bounds(&self) -> Option<(Index, Index)>;
+
+    /// Calls `sink` for each entry of `range` in order of index, and for damage between them,
+    /// until the sink breaks off.
+    ///
+    /// # Errors
+    /// Only where nothing more can be read at all; damage is told through the sink.
+    fn scan(
+        &self,
+        range: RangeInclusive<Index>,
+        sink: &mut dyn FnMut(Scanned<'_>) -> ControlFlow<()>,
+    ) -> Result<(), EvidenceError>;
+
+    /// The payload of one entry, as in [`Record::data`]; `None` where the log does not hold it.
+    ///
+    /// # Errors
+    /// When the place cannot be read.
+    fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError>;
+}
+
+/// Why evidence gives no answer at all. Each message names the file and the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is nothing here that raftscope reads.
+    #[error("{path}: {detail}")]
+    NotEvidence {
+        /// The file or directory.
+        path: String,
+        /// What was found instead, and what to give.
+        detail: String,
+    },
+    /// The store is there but cannot be read.
+    #[error("{path}: {detail}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What is wrong, with the offset, and the next step.
+        detail: String,
+    },
+}

@@ -1,0 +1,17 @@
+//! raftscope: replay and forensics for the raft data of HashiCorp Nomad servers.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! evidence --> entry --> fsm --> change --> ledger --> audit, timeline, state, …
+//! (bytes)     (typed)   (pure)   (facts)   (SQLite)    (questions)
+//! ```
+//!
+//! `docs/architecture.md` tells what lives where and why.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod entry;
+pub mod evidence;
+pub mod types;

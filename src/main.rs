@@ -1,0 +1,3 @@
+//! The `raftscope` program: parse, run, exit code.
+
+fn main() {}
