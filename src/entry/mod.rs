@@ -3,3 +3,5 @@
 //! Knows the wire format and nothing of state.
 
 pub mod msgpack;
+pub mod time;
+pub mod wire;
