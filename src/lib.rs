@@ -12,6 +12,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod cli;
 pub mod entry;
+pub mod error;
 pub mod evidence;
+pub mod exit;
+pub mod jq;
+pub mod notes;
+pub mod render;
+pub mod suggest;
 pub mod types;

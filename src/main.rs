@@ -1,3 +1,9 @@
 //! The `raftscope` program: parse, run, exit code.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    raftscope::cli::main(std::env::args_os()).into()
+}
