@@ -19,6 +19,7 @@ pub mod evidence;
 pub mod exit;
 pub mod jq;
 pub mod notes;
+pub mod redact;
 pub mod render;
 pub mod suggest;
 pub mod types;

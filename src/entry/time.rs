@@ -1,6 +1,10 @@
-//! Go's `time.Time` as it stands in entries (storage.md 3.3).
+//! Go's `time.Time` as it stands in entries (storage.md 3.3) and as Go prints it (state-rows.md 1.5).
 
 use std::cmp::Ordering;
+use std::fmt;
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
 
 use super::msgpack::{DecodeError, Reader, Result, Token};
 use super::wire::Wire;
@@ -86,6 +90,83 @@ impl GoTime {
             zone: if minutes == -1 { 0 } else { i32::from(minutes) * 60 + rest },
         })
     }
+
+    /// Seconds since the start of 1970; saturates.
+    pub fn unix_seconds(self) -> i64 {
+        self.seconds.saturating_sub(GO_TO_UNIX)
+    }
+
+    /// The moment, for arithmetic and for output of our own; `None` outside what jiff holds.
+    pub fn timestamp(self) -> Option<Timestamp> {
+        let nanos = i128::from(self.unix_seconds()) * 1_000_000_000 + i128::from(self.nanos);
+        Timestamp::from_nanosecond(nanos).ok()
+    }
+
+    /// The wall clock in the stored zone; `None` outside the years 0 to 9999, which no JSON time can tell.
+    fn civil(self) -> Option<jiff::civil::DateTime> {
+        let civil = Offset::from_seconds(self.zone).ok()?.to_datetime(self.timestamp()?);
+        (0..=9999).contains(&civil.year()).then_some(civil)
+    }
+
+    /// This time, or `None` if [`GoTime::write`] cannot print it.
+    pub fn printable(self) -> Option<Self> {
+        self.civil().map(|_| self)
+    }
+
+    /// Appends the time as Go's JSON prints it: RFC 3339, the fraction without trailing zeros, `Z` for UTC.
+    /// A time outside the years 0 to 9999, or in a zone beyond a day, appends nothing and returns false.
+    pub fn write(self, out: &mut Vec<u8>) -> bool {
+        let Some(civil) = self.civil() else { return false };
+        digits(out, civil.year().unsigned_abs().into(), 4);
+        for (before, part) in [
+            (b'-', civil.month()),
+            (b'-', civil.day()),
+            (b'T', civil.hour()),
+            (b':', civil.minute()),
+            (b':', civil.second()),
+        ] {
+            out.push(before);
+            digits(out, part.unsigned_abs().into(), 2);
+        }
+        if self.nanos > 0 {
+            out.push(b'.');
+            digits(out, self.nanos, 9);
+            while out.last() == Some(&b'0') {
+                out.pop();
+            }
+        }
+        if self.zone == 0 {
+            out.push(b'Z');
+        } else {
+            out.push(if self.zone < 0 { b'-' } else { b'+' });
+            let minutes = self.zone.unsigned_abs() / 60;
+            digits(out, minutes / 60, 2);
+            out.push(b':');
+            digits(out, minutes % 60, 2);
+        }
+        true
+    }
+}
+
+impl fmt::Display for GoTime {
+    /// As [`GoTime::write`]; a time that it cannot print shows as Go's zero time.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = Vec::with_capacity(36);
+        if !self.write(&mut out) {
+            return f.write_str("0001-01-01T00:00:00Z");
+        }
+        f.write_str(&String::from_utf8_lossy(&out))
+    }
+}
+
+/// Appends `n` in decimal, zero-padded to `width` digits.
+fn digits(out: &mut Vec<u8>, mut n: u32, width: usize) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    for place in out.iter_mut().skip(start).rev() {
+        *place = b'0' + (n % 10) as u8;
+        n /= 10;
+    }
 }
 
 impl PartialOrd for GoTime {
@@ -143,5 +224,65 @@ mod tests {
     #[test]
     fn text_of_the_right_length_is_no_time() {
         assert_eq!(GoTime::from_raw(b"fifteen letters"), None);
+    }
+
+    fn binary(seconds: i64, nanos: u32, minutes: i16) -> Vec<u8> {
+        let mut raw = vec![1];
+        raw.extend((seconds + GO_TO_UNIX).to_be_bytes());
+        raw.extend(nanos.to_be_bytes());
+        raw.extend(minutes.to_be_bytes());
+        raw
+    }
+
+    #[test]
+    fn gos_binary_form_prints_as_go_prints_it() {
+        for (seconds, nanos, minutes, want) in [
+            (1_770_090_300, 551_000_000, -1, "2026-02-03T03:45:00.551Z"),
+            (1_770_090_300, 0, -1, "2026-02-03T03:45:00Z"),
+            (1_770_090_300, 1, 0, "2026-02-03T03:45:00.000000001Z"),
+            (1_770_090_300, 120, 120, "2026-02-03T05:45:00.00000012+02:00"),
+            (1_770_090_300, 0, -210, "2026-02-03T00:15:00-03:30"),
+            (-1, 500_000_000, -1, "1969-12-31T23:59:59.5Z"),
+            (-GO_TO_UNIX, 0, -1, "0001-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(GoTime::from_raw(&binary(seconds, nanos, minutes)).unwrap().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_zone_with_seconds_is_read() {
+        let mut raw = binary(1_770_090_300, 0, 60);
+        raw[0] = 2;
+        raw.push(30);
+        let time = GoTime::from_raw(&raw).unwrap();
+        assert_eq!(time.zone, 3630);
+        assert_eq!(time.to_string(), "2026-02-03T04:45:30+01:00");
+    }
+
+    #[test]
+    fn msgpacks_own_timestamps_are_read_by_their_length() {
+        let want = "2026-02-03T03:45:00.113Z";
+        let (seconds, nanos) = (1_770_090_300u64, 113_000_000u64);
+        let eight = (nanos << 34 | seconds).to_be_bytes();
+        let twelve = [&(nanos as u32).to_be_bytes()[..], &(seconds as i64).to_be_bytes()].concat();
+        assert_eq!(GoTime::from_raw(&eight).unwrap().to_string(), want);
+        assert_eq!(GoTime::from_raw(&twelve).unwrap().to_string(), want);
+        assert_eq!(GoTime::from_raw(&(seconds as u32).to_be_bytes()).unwrap().to_string(), "2026-02-03T03:45:00Z");
+    }
+
+    #[test]
+    fn what_cannot_be_a_time_is_refused() {
+        for raw in [
+            &[][..],
+            &[1; 15],
+            &[1, 0, 0],
+            &[0xff; 16],
+            &[0xff; 12],
+            &binary(0, 1_000_000_000, -1),
+            &binary(400_000_000_000, 0, -1),
+            &binary(0, 0, i16::MIN),
+        ] {
+            assert_eq!(GoTime::from_raw(raw).and_then(GoTime::printable), None, "{raw:x?}");
+        }
     }
 }
