@@ -2,9 +2,11 @@
 //!
 //! Knows the wire format and nothing of state.
 
+pub mod configuration;
 pub mod json;
 pub mod message_type;
 pub mod msgpack;
+pub mod raft_log;
 pub mod time;
 pub mod wire;
 

@@ -3,7 +3,15 @@
 //! Knows bytes, pages and raft's envelope, and nothing of Nomad. It distrusts every byte, opens
 //! read-only, takes no lock and writes nothing.
 
+pub mod bolt;
+pub mod file;
+mod locate;
+pub mod raftdb;
+mod sequence;
+pub mod window;
+
 use std::ops::{ControlFlow, RangeInclusive};
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -110,8 +118,8 @@ pub enum Scanned<'a> {
     Damaged(Damage),
 }
 
-/// A log that can be walked in order and asked for single entries.
-pub trait Log {
+/// A log that can be walked in order and asked for single entries, from several threads.
+pub trait Log: Send + Sync {
     /// The first and last readable index; `None` for an empty log.
     fn bounds(&self) -> Option<(Index, Index)>;
 
@@ -131,6 +139,26 @@ pub trait Log {
     /// # Errors
     /// When the place cannot be read.
     fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError>;
+}
+
+/// Everything that a path holds, opened for reading.
+pub struct Evidence {
+    /// The log; an empty one where the evidence is only a snapshot.
+    pub log: Box<dyn Log>,
+    /// What is known about the evidence without reading it all.
+    pub window: window::Window,
+}
+
+/// Opens what `path` names: a data dir, its `server/` or `server/raft/`, or a file under any name
+/// (contract.md 1). Nothing is written and no lock is taken.
+///
+/// # Errors
+/// When there is no such path, when nothing there is a log, and when the log cannot be read at all.
+pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
+    let found = locate::locate(path)?;
+    let db = raftdb::RaftDb::open(found.bolt)?;
+    let window = window::of_raftdb(&db, found.notes);
+    Ok(Evidence { log: Box::new(db), window })
 }
 
 /// Why evidence gives no answer at all. Each message names the file and the next step.
