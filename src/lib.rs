@@ -21,6 +21,5 @@ pub mod jq;
 pub mod notes;
 pub mod redact;
 pub mod render;
-pub mod rows;
 pub mod suggest;
 pub mod types;

@@ -1,0 +1,76 @@
+//! Makes raft logs: valid histories of any length, in the files that a server writes.
+//!
+//! Used by tests, by `examples/synth.rs` and by the benches, which take it in by path. It shares no code with the
+//! readers that it tests.
+
+// Whoever takes it in uses a part of it.
+#![allow(dead_code)]
+
+pub mod bolt;
+pub mod history;
+pub mod msgpack;
+pub mod requests;
+
+use std::io::Result;
+use std::path::Path;
+
+use bolt::{Db, Layout, Transaction};
+use history::{Entry, History};
+use msgpack::{Encode, Map, Nil, Raw, Unsigned};
+
+/// Entries of one transaction: a busy leader commits so many at once.
+const BATCH: usize = 256;
+
+/// Writes the next `count` entries of a history as a new `raft.db`.
+pub fn write_bolt(path: &Path, layout: Layout, history: &mut History, count: u64) -> Result<()> {
+    let mut db = Db::create(path, layout)?;
+    let mut stable = Transaction::default();
+    let server = b"127.0.0.1:21647".to_vec();
+    for (key, value) in [("CurrentTerm", 1_u64), ("LastVoteTerm", 1)] {
+        stable.put("conf", key.as_bytes(), value.to_be_bytes().to_vec());
+    }
+    stable.put("conf", b"LastVoteCand", server);
+    db.commit(stable)?;
+    let mut left = count;
+    let mut term = 1;
+    while left > 0 {
+        let mut transaction = Transaction::default();
+        for entry in history.take((left as usize).min(BATCH)) {
+            left -= 1;
+            if entry.term > term {
+                term = entry.term;
+                for key in ["CurrentTerm", "LastVoteTerm"] {
+                    transaction.put("conf", key.as_bytes(), term.to_be_bytes().to_vec());
+                }
+            }
+            put(&mut transaction, &entry);
+        }
+        db.commit(transaction)?;
+    }
+    Ok(())
+}
+
+/// Adds an entry to a transaction, under its key and in its envelope.
+pub fn put(transaction: &mut Transaction, entry: &Entry) {
+    transaction.put("logs", &entry.index.to_be_bytes(), envelope(entry));
+}
+
+/// An entry as raft-boltdb stores it (storage.md 3.1).
+pub fn envelope(entry: &Entry) -> Vec<u8> {
+    let mut value = Vec::with_capacity(entry.data.len() + 64);
+    // 34 bits of seconds below 30 bits of nanoseconds.
+    let appended_at = entry.appended_at.map(|time| {
+        let (seconds, nanos) = (time.div_euclid(1_000_000_000) as u64, time.rem_euclid(1_000_000_000) as u64);
+        (nanos << 34 | seconds).to_be_bytes()
+    });
+    Map(&[
+        ("AppendedAt", &appended_at.as_ref().map(|bytes| Raw(bytes))),
+        ("Data", &(!entry.data.is_empty()).then_some(Raw(&entry.data))),
+        ("Extensions", &Nil),
+        ("Index", &Unsigned(entry.index)),
+        ("Term", &Unsigned(entry.term)),
+        ("Type", &Unsigned(entry.kind as u64)),
+    ])
+    .encode(&mut value);
+    value
+}

@@ -1,0 +1,137 @@
+//! The generator: what it writes is read back entry by entry, in every layout that bolt knows, at every stage of a
+//! transaction.
+
+mod support;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use raftscope::evidence::{self, Scanned};
+use raftscope::types::Index;
+use support::synth::bolt::{Db, Layout, Order, Transaction};
+use support::synth::history::{Entry, History, Plot};
+use support::synth::{put, write_bolt};
+use tempfile::tempdir;
+
+/// Index, term, raft type, payload and clock of each entry in a file; panics at damage.
+fn read(path: &Path) -> Vec<(u64, u64, String, Vec<u8>, Option<i128>)> {
+    let evidence = evidence::open(path).unwrap();
+    let mut entries = Vec::new();
+    let mut sink = |scanned: Scanned<'_>| {
+        match scanned {
+            Scanned::Entry(record) => entries.push((
+                record.index.0,
+                record.term.0,
+                record.kind.name(),
+                record.data.to_vec(),
+                record.appended_at.map(|time| time.as_nanosecond()),
+            )),
+            Scanned::Damaged(damage) => panic!("{damage:?}"),
+        }
+        ControlFlow::Continue(())
+    };
+    evidence.log.scan(Index(0)..=Index(u64::MAX), &mut sink).unwrap();
+    entries
+}
+
+fn expected(entry: &Entry) -> (u64, u64, String, Vec<u8>, Option<i128>) {
+    let kind = format!("Log{:?}", entry.kind);
+    (entry.index, entry.term, kind, entry.data.clone(), entry.appended_at.map(i128::from))
+}
+
+fn history(seed: u64) -> History {
+    History::new(Plot { seed, ..Plot::default() })
+}
+
+#[test]
+fn every_layout_reads_back_entry_by_entry() {
+    let entries: Vec<_> = history(3).take(2_000).map(|entry| expected(&entry)).collect();
+    for page_size in [1024, 4096, 16_384, 65_536] {
+        for order in [Order::Little, Order::Big] {
+            for stores_freelist in [true, false] {
+                let dir = tempdir().unwrap();
+                let path = dir.path().join("raft.db");
+                let layout = Layout { page_size, order, stores_freelist };
+                write_bolt(&path, layout, &mut history(3), 2_000).unwrap();
+                assert!(read(&path) == entries, "{layout:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_of_two_entries_lies_in_an_inline_bucket() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("raft.db");
+    write_bolt(&path, Layout::default(), &mut history(3), 2).unwrap();
+    let expected: Vec<_> = history(3).take(2).map(|entry| expected(&entry)).collect();
+    assert!(read(&path) == expected);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_file() {
+    let dir = tempdir().unwrap();
+    let write = |name: &str, seed| {
+        let path = dir.path().join(name);
+        write_bolt(&path, Layout::default(), &mut history(seed), 500).unwrap();
+        std::fs::read(path).unwrap()
+    };
+    assert!(write("a.db", 5) == write("b.db", 5));
+    assert!(write("a.db", 5) != write("b.db", 6));
+}
+
+#[test]
+fn a_file_can_be_written_on_compacted_and_cut_back() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("raft.db");
+    let mut entries = history(4);
+    write_bolt(&path, Layout::default(), &mut entries, 1_000).unwrap();
+    let mut db = Db::open(&path).unwrap();
+    let all: Vec<_> = history(4).take(1_200).collect();
+
+    let mut transaction = Transaction::default();
+    all[1_000..].iter().for_each(|entry| put(&mut transaction, entry));
+    db.commit(transaction).unwrap();
+    assert!(read(&path) == all.iter().map(expected).collect::<Vec<_>>());
+
+    let mut transaction = Transaction::default();
+    all[..700].iter().chain(&all[1_100..]).for_each(|entry| transaction.delete("logs", &entry.index.to_be_bytes()));
+    db.commit(transaction).unwrap();
+    assert!(read(&path) == all[700..1_100].iter().map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_transaction_counts_from_its_meta_page_on() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("raft.db");
+    write_bolt(&path, Layout::default(), &mut history(4), 300).unwrap();
+    let mut db = Db::open(&path).unwrap();
+    for more in history(4).take(400).skip(300).collect::<Vec<_>>().chunks(10) {
+        let before = read(&path);
+        let mut transaction = Transaction::default();
+        more.iter().for_each(|entry| put(&mut transaction, entry));
+        let pending = db.write_pages(transaction).unwrap();
+        assert!(read(&path) == before);
+        pending.finish().unwrap();
+        assert_eq!(read(&path).len(), before.len() + more.len());
+    }
+}
+
+#[test]
+fn a_fault_is_planted_at_or_soon_after_its_index() {
+    let mechanisms = [
+        "register_with_status",
+        "parent_recreated",
+        "lost_parent",
+        "status_without_count",
+        "child_reregistered",
+        "reconcile_merged_namespaces",
+    ];
+    for mechanism in mechanisms {
+        let fault = Some(format!("{mechanism}@900").parse().unwrap());
+        let mut history = History::new(Plot { fault, ..Plot::default() });
+        history.by_ref().take(1_500).for_each(drop);
+        let planted = history.planted().unwrap_or_else(|| panic!("{mechanism} found no place"));
+        assert!((900..1_400).contains(&planted.index), "{mechanism}: {planted}");
+    }
+}
