@@ -21,5 +21,6 @@ pub mod jq;
 pub mod notes;
 pub mod redact;
 pub mod render;
+pub mod rows;
 pub mod suggest;
 pub mod types;
