@@ -274,6 +274,10 @@ fn choose_state(bolt: &Bolt, notes: &mut Vec<String>) -> Result<(usize, Meta, Bu
     for n in [active, 1 - active] {
         let Ok(meta) = &bolt.metas().pages[n] else { continue };
         match state_of(bolt, meta) {
+            // An older state without a log would hide that there was one.
+            Ok(buckets) if n != active && is_empty(bolt, meta, &buckets) => {
+                reasons.push(format!("the state before it (transaction {}) has no entries", meta.txid));
+            }
             Ok(buckets) => {
                 if n != active {
                     let detail = reasons.join("; ");
@@ -306,6 +310,11 @@ fn state_of(bolt: &Bolt, meta: &Meta) -> Result<Buckets, (String, Option<Buckets
         None => buckets.lost.join("; "),
     };
     Err((reason, Some(buckets)))
+}
+
+fn is_empty(bolt: &Bolt, meta: &Meta, buckets: &Buckets) -> bool {
+    let root = buckets.root(LOGS).map(|root| bolt.pager(meta, Shape::LOOKUP).root(root));
+    root.is_none_or(|page| page.is_ok_and(|page| page.count() == 0))
 }
 
 fn foreign(bolt: &Bolt, buckets: &Buckets) -> EvidenceError {

@@ -210,3 +210,107 @@ impl<'s> Sequence<'s> {
         self.gap(first, last, &holes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::LogType;
+    use crate::types::{Index, Term};
+
+    fn record(index: u64) -> Record<'static> {
+        Record { index: Index(index), term: Term(1), kind: LogType::Noop, data: &[], appended_at: None }
+    }
+
+    fn bad(key: u64, inner: Option<u64>) -> Bad {
+        Bad { kind: DamageKind::KeyMismatch, key: Some(key), inner, offset: 0, detail: String::new() }
+    }
+
+    fn lost(first: Option<u64>, last: Option<u64>) -> Hole {
+        Hole { first, last, offset: Some(7), detail: "page 7 is gone".into() }
+    }
+
+    /// What the sink hears: `5` for an entry, `gap 6-8` and `bad 9-9` for damage.
+    fn told(
+        next: Option<u64>,
+        end: u64,
+        feed: impl FnOnce(&mut Sequence<'_>) -> ControlFlow<()>,
+        finish: bool,
+    ) -> String {
+        let mut out = Vec::new();
+        let sink = &mut |met: Scanned<'_>| {
+            out.push(match met {
+                Scanned::Entry(record) => record.index.to_string(),
+                Scanned::Damaged(damage) => {
+                    let kind = if damage.kind == DamageKind::Gap { "gap" } else { "bad" };
+                    let number = |n: Option<Index>| n.map_or("?".into(), |n| n.to_string());
+                    format!("{kind} {}-{}", number(damage.first), number(damage.last))
+                }
+            });
+            ControlFlow::Continue(())
+        };
+        let mut sequence = Sequence::new(next, end, sink);
+        if feed(&mut sequence).is_continue() && finish {
+            let _ = sequence.finish(None);
+        }
+        out.join(", ")
+    }
+
+    #[test]
+    fn what_is_missing_between_two_entries_is_one_gap() {
+        let got = told(None, 99, |s| [5, 6, 9].into_iter().try_for_each(|i| s.entry(record(i))), true);
+        assert_eq!(got, "5, 6, gap 7-8, 9");
+    }
+
+    #[test]
+    fn a_range_tells_the_gap_at_its_start_and_only_up_to_its_end() {
+        assert_eq!(told(Some(4), 7, |s| s.entry(record(9)), true), "gap 4-7");
+        assert_eq!(told(Some(4), 7, |s| s.entry(record(6)), true), "gap 4-5, 6");
+    }
+
+    #[test]
+    fn an_entry_under_a_wrong_key_takes_the_index_that_is_missing() {
+        let feed = |s: &mut Sequence<'_>| {
+            s.entry(record(5))?;
+            s.bad(bad(900_000, Some(6)))?;
+            s.entry(record(8))
+        };
+        assert_eq!(told(None, u64::MAX, feed, true), "5, bad 6-6, gap 7-7, 8");
+    }
+
+    #[test]
+    fn damage_at_the_expected_index_is_told_at_once() {
+        let feed = |s: &mut Sequence<'_>| {
+            s.entry(record(5))?;
+            s.bad(bad(6, None))?;
+            s.bad(bad(7, None))
+        };
+        assert_eq!(told(None, u64::MAX, feed, false), "5, bad 6-6, bad 7-7");
+    }
+
+    #[test]
+    fn a_lost_page_at_either_end_is_told_as_far_as_it_is_known() {
+        let head = |s: &mut Sequence<'_>| {
+            s.hole(lost(Some(1), Some(3)));
+            s.entry(record(4))
+        };
+        assert_eq!(told(None, u64::MAX, head, true), "gap 1-3, 4");
+        let tail = |s: &mut Sequence<'_>| {
+            s.entry(record(4))?;
+            s.hole(lost(Some(5), None));
+            ControlFlow::Continue(())
+        };
+        assert_eq!(told(None, u64::MAX, tail, true), "4, gap 5-?");
+        assert_eq!(told(None, 8, tail, true), "4, gap 5-8");
+        assert_eq!(told(None, 4, tail, true), "4");
+    }
+
+    #[test]
+    fn a_lost_page_of_which_nothing_is_missing_is_not_told() {
+        let feed = |s: &mut Sequence<'_>| {
+            s.entry(record(4))?;
+            s.hole(lost(None, None));
+            s.entry(record(5))
+        };
+        assert_eq!(told(None, u64::MAX, feed, true), "4, 5");
+    }
+}

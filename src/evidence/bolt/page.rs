@@ -134,6 +134,12 @@ pub enum PageError {
         /// The page that was asked for.
         id: u64,
     },
+    /// None of its keys lies where the branch pages above say that its keys lie.
+    #[error("page {id} holds keys from elsewhere")]
+    Elsewhere {
+        /// The page that was asked for.
+        id: u64,
+    },
     /// More levels than any real tree has.
     #[error("page {id} lies deeper than {max} levels")]
     TooDeep {

@@ -203,11 +203,17 @@ impl Walk<'_> {
             frame.done = i - 1;
             return ControlFlow::Continue(());
         }
-        if !self.seen.insert(page.id) {
-            let reason = PageError::Twice { id: page.id }.to_string();
-            return sink(Met::Lost(Lost { from: lower, to: upper, page: page.id, reason }));
+        let ends = first.zip(last_key(self.pager, &page));
+        let elsewhere = ends.as_ref().is_some_and(|(first, last)| {
+            !(below(first, &upper) || below(last, &upper)) || !(at_or_above(first, &lower) || at_or_above(last, &lower))
+        });
+        // A page from elsewhere is not marked as seen: its right place may come later.
+        if elsewhere || !self.seen.insert(page.id) {
+            let id = page.id;
+            let error = if elsewhere { PageError::Elsewhere { id } } else { PageError::Twice { id } };
+            return sink(Met::Lost(Lost { from: lower, to: upper, page: id, reason: error.to_string() }));
         }
-        if let (Some(first), Some(last)) = (first, last_key(self.pager, &page)) {
+        if let Some((first, last)) = ends {
             if !at_or_above(&first, &lower) && at_or_above(&last, &lower) {
                 lower = None;
             }
