@@ -2,8 +2,10 @@
 //!
 //! Knows the wire format and nothing of state.
 
+pub mod body;
 pub mod configuration;
 pub mod json;
+pub mod message;
 pub mod message_type;
 pub mod msgpack;
 pub mod raft_log;

@@ -43,6 +43,11 @@ impl GoTime {
         GoTime { seconds: seconds.saturating_add(GO_TO_UNIX), nanos: 0, zone: 0 }
     }
 
+    /// Unix nanoseconds; out of range wraps, as in Go.
+    pub fn unix_nanos(self) -> i64 {
+        self.seconds.wrapping_sub(GO_TO_UNIX).wrapping_mul(1_000_000_000).wrapping_add(i64::from(self.nanos))
+    }
+
     /// This moment and `nanos` more, in the same zone.
     pub fn plus(self, nanos: i64) -> Self {
         let total = i64::from(self.nanos) + nanos.rem_euclid(1_000_000_000);

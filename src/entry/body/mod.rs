@@ -1,0 +1,13 @@
+//! Request bodies, one file for each family, reduced to what the FSM looks at.
+//!
+//! Everything else that a body holds stays in the entry, and is read from there when a row or an
+//! entry is shown.
+
+pub mod alloc;
+pub mod deployment;
+pub mod eval;
+pub mod job;
+pub mod misc;
+pub mod node;
+
+pub use job::Text;

@@ -1,0 +1,107 @@
+//! The state machine: `(state, entry, rules) -> step`. No clock, no files, no printing; replaying
+//! twice gives the same.
+
+pub mod id;
+pub mod outcome;
+pub mod row;
+pub mod rules;
+pub mod state;
+
+mod apply;
+mod status;
+mod summary;
+
+use crate::entry::message::Message;
+use crate::entry::msgpack::Result as Decoded;
+use crate::entry::{Command, split};
+use crate::evidence::{LogType, Record};
+use crate::types::Index;
+use outcome::{Outcome, Step};
+use row::{Origin, Source};
+use rules::Rules;
+use state::State;
+
+/// A state with the rules that move it.
+#[derive(Debug)]
+pub struct Fsm {
+    state: State,
+    rules: Rules,
+    blind: bool,
+}
+
+impl Fsm {
+    /// A server's FSM before its first entry.
+    pub fn new(rules: Rules) -> Self {
+        Fsm { state: State::new(rules.node_pools), rules, blind: false }
+    }
+
+    /// Replays without a base: a namespace, node pool, evaluation or allocation that is missing is
+    /// no reason to refuse an entry, since it may stand in what is not there (fsm.md 8).
+    pub fn tolerate_missing(&mut self) {
+        self.blind = true;
+    }
+
+    /// The state after the last applied entry.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The rules in force.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Applies one log entry. `message` is what [`Message::read`] made of its payload: reading is
+    /// left to the caller, who may do it on another thread.
+    pub fn apply(&mut self, record: &Record<'_>, message: Option<&Decoded<Message<'_>>>) -> Step {
+        let outcome = match (record.kind, split(record.data), message) {
+            (LogType::Command, Some(command), Some(message)) => self.command(record.index, command, message),
+            (LogType::Command, ..) => Outcome::Empty,
+            _ => Outcome::NotForFsm,
+        };
+        let (changes, moves) = self.state.take_journal();
+        Step { outcome, changes, moves }
+    }
+
+    fn command(&mut self, index: Index, command: Command<'_>, message: &Decoded<Message<'_>>) -> Outcome {
+        if !self.rules.knows_type(command.kind) {
+            return Outcome::UnknownType { ignored: command.ignore_unknown };
+        }
+        match message {
+            Ok(message) => {
+                Txn { state: &mut self.state, rules: &self.rules, index, blind: self.blind }.message(message)
+            }
+            Err(error) => Outcome::Undecodable(*error),
+        }
+    }
+}
+
+/// One entry at work on the state.
+struct Txn<'s> {
+    state: &'s mut State,
+    rules: &'s Rules,
+    index: Index,
+    blind: bool,
+}
+
+impl Txn<'_> {
+    /// Runs one transaction of the entry: an error undoes what it wrote and nothing else.
+    fn atomically<T, E>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        let mark = self.state.mark();
+        let result = work(self);
+        if result.is_err() {
+            self.state.undo_to(mark);
+        }
+        result
+    }
+
+    /// The place of a value in this entry's payload.
+    fn origin(&self, offset: u64) -> Origin {
+        Origin { source: Source::Entry(self.index), offset }
+    }
+
+    /// Notes a write to a table.
+    fn bump(&mut self, table: &'static str) {
+        self.state.put_table_index(table, Some(self.index));
+    }
+}

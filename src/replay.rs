@@ -1,0 +1,100 @@
+//! The one loop that moves the FSM through a log. Whoever wants to know something subscribes.
+
+use std::ops::ControlFlow;
+
+use crate::entry::message::Message;
+use crate::entry::msgpack::Result as Decoded;
+use crate::evidence::{Damage, EvidenceError, Log, LogType, Record, Scanned};
+use crate::fsm::Fsm;
+use crate::fsm::outcome::Step;
+use crate::fsm::state::State;
+use crate::types::{Index, Term};
+
+/// One replayed entry, with the state right after it.
+#[derive(Clone, Copy)]
+pub struct Replayed<'a> {
+    /// The entry as it stands in the log.
+    pub record: &'a Record<'a>,
+    /// Its message; `None` for raft's own entries and for an empty command.
+    pub message: Option<&'a Decoded<Message<'a>>>,
+    /// What it did.
+    pub step: &'a Step,
+    /// The state after it.
+    pub state: &'a State,
+}
+
+/// Hears of every entry, in order of index.
+pub trait Subscriber {
+    /// The state that the replay starts from, and the index and term it stands at; index 0 for a
+    /// server before its first entry.
+    fn base(&mut self, state: &State, index: Index, term: Term) {
+        let _ = (state, index, term);
+    }
+
+    /// An entry was replayed.
+    fn entry(&mut self, entry: Replayed<'_>);
+
+    /// Entries are lost here; unless the hole lies below the base, the replay ends.
+    fn damage(&mut self, damage: &Damage) {
+        let _ = damage;
+    }
+}
+
+/// How far a replay came.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    /// The last entry that was replayed; the base's index where there was none.
+    pub index: Index,
+    /// Its term.
+    pub term: Term,
+    /// The hole that ended the replay early.
+    pub stopped_by: Option<Damage>,
+}
+
+/// Replays the entries behind `base`, up to and with `last`, and tells the subscribers of each.
+///
+/// `base` is the index and term that the state of `fsm` stands at. The first hole ends the replay:
+/// what comes behind it would be applied to a state that never was.
+///
+/// # Errors
+/// When the log cannot be read at all.
+pub fn replay(
+    log: &dyn Log,
+    fsm: &mut Fsm,
+    base: (Index, Term),
+    last: Index,
+    subscribers: &mut [&mut dyn Subscriber],
+) -> Result<Reached, EvidenceError> {
+    let mut reached = Reached { index: base.0, term: base.1, stopped_by: None };
+    for subscriber in subscribers.iter_mut() {
+        subscriber.base(fsm.state(), base.0, base.1);
+    }
+    log.scan(base.0.next()..=last, &mut |scanned| match scanned {
+        Scanned::Entry(record) => {
+            apply(fsm, &record, subscribers);
+            (reached.index, reached.term) = (record.index, record.term);
+            ControlFlow::Continue(())
+        }
+        Scanned::Damaged(damage) => {
+            for subscriber in subscribers.iter_mut() {
+                subscriber.damage(&damage);
+            }
+            reached.stopped_by = Some(damage);
+            ControlFlow::Break(())
+        }
+    })?;
+    Ok(reached)
+}
+
+/// The only place that steps the FSM.
+fn apply(fsm: &mut Fsm, record: &Record<'_>, subscribers: &mut [&mut dyn Subscriber]) {
+    let message = match record.kind {
+        LogType::Command => Message::read(record.data),
+        _ => None,
+    };
+    let step = fsm.apply(record, message.as_ref());
+    let entry = Replayed { record, message: message.as_ref(), step: &step, state: fsm.state() };
+    for subscriber in subscribers.iter_mut() {
+        subscriber.entry(entry);
+    }
+}
