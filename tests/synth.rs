@@ -13,8 +13,11 @@ use support::synth::history::{Entry, History, Plot};
 use support::synth::{put, write_bolt};
 use tempfile::tempdir;
 
-/// Index, term, raft type, payload and clock of each entry in a file; panics at damage.
-fn read(path: &Path) -> Vec<(u64, u64, String, Vec<u8>, Option<i128>)> {
+/// Index, term, raft type, payload and clock of an entry.
+type Read = (u64, u64, String, Vec<u8>, Option<i128>);
+
+/// Each entry of a file; panics at damage.
+fn read(path: &Path) -> Vec<Read> {
     let evidence = evidence::open(path).unwrap();
     let mut entries = Vec::new();
     let mut sink = |scanned: Scanned<'_>| {
@@ -34,7 +37,7 @@ fn read(path: &Path) -> Vec<(u64, u64, String, Vec<u8>, Option<i128>)> {
     entries
 }
 
-fn expected(entry: &Entry) -> (u64, u64, String, Vec<u8>, Option<i128>) {
+fn expected(entry: &Entry) -> Read {
     let kind = format!("Log{:?}", entry.kind);
     (entry.index, entry.term, kind, entry.data.clone(), entry.appended_at.map(i128::from))
 }

@@ -199,3 +199,20 @@ pub fn read_ndjson(path: &Path) -> Vec<Value> {
 pub fn parse_ndjson(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
+
+/// The random histories, unpacked: a directory with one folder a seed.
+pub fn random() -> TempDir {
+    let unpacked = tempfile::tempdir().unwrap();
+    let archive = fs::File::open(fixtures().join("random.tar.xz")).unwrap();
+    for entry in tar::Archive::new(lzma_rust2::XzReader::new(archive, false)).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().into_owned();
+        let below: PathBuf = path.components().skip(1).collect();
+        if entry.header().entry_type().is_file() {
+            let target = unpacked.path().join(below);
+            fs::create_dir_all(target.parent().unwrap()).unwrap();
+            entry.unpack(target).unwrap();
+        }
+    }
+    unpacked
+}

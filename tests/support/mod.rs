@@ -6,5 +6,6 @@
 
 pub mod answers;
 pub mod cases;
+pub mod findings;
 pub mod run;
 pub mod synth;

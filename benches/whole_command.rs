@@ -1,0 +1,137 @@
+//! Whole commands on a large log, beside plainly reading the same file in the same run:
+//! `cargo bench --bench whole_command`.
+//!
+//! Machines differ and are noisy; the ratio to reading is what can be compared. Without `RAFTSCOPE_BENCH_DB=path/to/raft.db` a log of
+//! `RAFTSCOPE_BENCH_ENTRIES` (120,000) made-up entries is used, kept below `target/` for the next run. Each command runs
+//! `RAFTSCOPE_BENCH_RUNS` (5) times and the fastest counts. CPU and memory come from `/proc`, where there is one.
+
+#[path = "../tests/support/synth/mod.rs"]
+mod synth;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use synth::bolt::Layout;
+use synth::history::{History, Plot};
+
+/// What is measured: the command line without its path.
+const COMMANDS: [&[&str]; 8] = [
+    &["info"],
+    &["info", "--types"],
+    &["audit", "--exit-zero"],
+    &["timeline", "--format", "ndjson"],
+    &["logs", "--format", "ndjson"],
+    &["logs", "--filter", "parent=render_report", "--format", "ndjson"],
+    &["state", "--tables", "JobSummaries"],
+    &["state"],
+];
+
+/// How often a running command is looked at.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// The kernel's clock ticks a second, which `/proc` counts CPU time in; 100 on every Linux in use.
+const TICKS: f64 = 100.0;
+
+#[derive(Clone, Copy, Default)]
+struct Measure {
+    wall: Duration,
+    cpu_seconds: Option<f64>,
+    peak_bytes: Option<u64>,
+    exit: i32,
+}
+
+fn main() {
+    // `cargo bench` passes flags of the standard harness, which mean nothing here.
+    let log = log();
+    let size = fs::metadata(&log).unwrap().len();
+    let runs = number("RAFTSCOPE_BENCH_RUNS", 5);
+    let reading = (0..runs).map(|_| read_whole(&log)).min().unwrap();
+    println!("{}: {:.1} MB", log.display(), size as f64 / 1e6);
+    println!("{:<58} {:>9} {:>8} {:>8} {:>9}", "", "wall s", "x read", "CPU s", "peak MB");
+    println!("{:<58} {:>9.3} {:>8.1}", "reading the file", reading.as_secs_f64(), 1.0);
+    for arguments in COMMANDS {
+        let best = (0..runs).map(|_| run(arguments, &log)).min_by_key(|measure| measure.wall).unwrap();
+        let ratio = best.wall.as_secs_f64() / reading.as_secs_f64();
+        let cpu = best.cpu_seconds.map_or("-".into(), |cpu| format!("{cpu:.2}"));
+        let peak = best.peak_bytes.map_or("-".into(), |peak| format!("{:.0}", peak as f64 / 1e6));
+        let exit = if best.exit == 0 { String::new() } else { format!("  ended with {}", best.exit) };
+        let line = arguments.join(" ");
+        println!("{line:<58} {:>9.3} {ratio:>8.1} {cpu:>8} {peak:>9}{exit}", best.wall.as_secs_f64());
+    }
+}
+
+/// The log to measure on, made if need be.
+fn log() -> PathBuf {
+    if let Some(path) = std::env::var_os("RAFTSCOPE_BENCH_DB") {
+        return path.into();
+    }
+    let entries = number("RAFTSCOPE_BENCH_ENTRIES", 120_000);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{entries}"));
+    let path = dir.join("raft.db");
+    if !path.exists() {
+        fs::create_dir_all(&dir).unwrap();
+        let unfinished = dir.join("unfinished");
+        synth::write_bolt(&unfinished, Layout::default(), &mut History::new(Plot::default()), entries).unwrap();
+        fs::rename(unfinished, &path).unwrap();
+    }
+    path
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number is needed")),
+        Err(_) => default,
+    }
+}
+
+fn read_whole(path: &Path) -> Duration {
+    let start = Instant::now();
+    let mut file = fs::File::open(path).unwrap();
+    let mut buffer = vec![0; 128 << 10];
+    while file.read(&mut buffer).unwrap() > 0 {}
+    start.elapsed()
+}
+
+fn run(arguments: &[&str], log: &Path) -> Measure {
+    let start = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_raftscope"))
+        .args(arguments)
+        .arg(log)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut measure = Measure::default();
+    loop {
+        let (cpu, peak) = look(child.id());
+        measure.cpu_seconds = cpu.or(measure.cpu_seconds);
+        measure.peak_bytes = peak.or(measure.peak_bytes);
+        if let Some(status) = child.try_wait().unwrap() {
+            measure.exit = status.code().unwrap_or(-1);
+            break;
+        }
+        std::thread::sleep(GLANCE);
+    }
+    measure.wall = start.elapsed();
+    measure
+}
+
+/// CPU seconds and peak memory of a running process so far.
+fn look(process: u32) -> (Option<f64>, Option<u64>) {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok();
+    // After the name in parentheses, the 12th and 13th fields are ticks in user and kernel mode.
+    let ticks = stat.and_then(|stat| {
+        let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        Some(fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?)
+    });
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok();
+    let peak = status.and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    });
+    (ticks.map(|ticks| ticks / TICKS), peak)
+}
