@@ -5,6 +5,8 @@
 /// How much a remark matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// How the answer came about; shown only with `-v`.
+    Detail,
     /// Good to know; `--quiet` drops it.
     Note,
     /// The answer may not be what it seems; always shown.
@@ -15,6 +17,7 @@ impl Level {
     /// The word before the text, which colour never replaces.
     pub fn word(self) -> &'static str {
         match self {
+            Level::Detail => "detail",
             Level::Note => "note",
             Level::Warning => "warning",
         }
@@ -25,6 +28,14 @@ impl Level {
 pub trait Notes {
     /// Takes one remark: a sentence without its full stop, which names file, index or option.
     fn add(&mut self, level: Level, text: String);
+
+    /// Takes a detail.
+    fn detail(&mut self, text: impl Into<String>)
+    where
+        Self: Sized,
+    {
+        self.add(Level::Detail, text.into());
+    }
 
     /// Takes a note.
     fn note(&mut self, text: impl Into<String>)
@@ -44,6 +55,12 @@ pub trait Notes {
 }
 
 /// Keeps remarks in the order in which they came.
+impl<N: Notes> Notes for &mut N {
+    fn add(&mut self, level: Level, text: String) {
+        (**self).add(level, text);
+    }
+}
+
 impl Notes for Vec<(Level, String)> {
     fn add(&mut self, level: Level, text: String) {
         self.push((level, text));

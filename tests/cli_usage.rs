@@ -1,24 +1,15 @@
 //! What the command line says to those who mistype it, and the commands that need no evidence.
 
+mod common;
+
 use assert_cmd::Command;
+use common::refused;
 use predicates::prelude::*;
 
 fn raftscope(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("raftscope").unwrap();
     command.args(args);
     command
-}
-
-/// Exit code 2, nothing on stdout, and one line on stderr that holds `words`.
-fn refused(args: &[&str], words: &[&str]) {
-    let output = raftscope(args).output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-    assert_eq!(output.stdout, b"", "{args:?}");
-    assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{args:?}: {stderr:?}");
-    for word in words {
-        assert!(stderr.contains(word), "{args:?}: {word:?} is not in {stderr:?}");
-    }
 }
 
 #[test]

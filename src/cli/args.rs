@@ -1,15 +1,23 @@
 //! The arguments as they are typed, declared for clap. [`super::options`] turns them at once into
-//! what the commands use; nothing else sees these types.
+//! what the commands use; nothing else looks at these types.
 //!
-//! A command is added here once it exists: a variant of [`Command`], its arguments, its examples.
+//! A command is added here once it exists: a variant of [`Command`], its arguments and its
+//! examples. Groups of options that several commands share are the structs that are flattened.
 
-use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::progress::When;
+use crate::render::Format;
 
 const EXAMPLES: &str = "\
 Three examples:
-  raftscope audit server/raft                      which entry made a count wrong?
   raftscope logs --filter parent=report --filter type=JobRegister server/raft
-  raftscope state --last-index 1608 server/raft    the state right after entry 1608";
+                                       the registers of the children of `report`
+  raftscope logs --last-index -10 --format ndjson server/raft | less
+                                       everything but the last ten entries, one JSON object a line
+  raftscope info --types server/raft   what is in this log, and what takes the room";
 
 /// Replay and forensics for the raft data of HashiCorp Nomad servers.
 #[derive(Debug, Parser)]
@@ -20,7 +28,7 @@ Three examples:
     max_term_width = 110,
     arg_required_else_help = true,
     after_help = "PATH is a Nomad data dir, its server/ or server/raft/ dir, or a raft.db under any name; `.` by default.\n\
-                  Exit codes: 0 fine, 1 findings, 2 no answer, 3 not enough evidence for a sure answer."
+                  Exit codes: 0 fine, 1 findings, 2 no answer, 3 not enough evidence for a sure answer, 130 interrupted."
 )]
 pub struct Cli {
     /// What to do.
@@ -31,6 +39,10 @@ pub struct Cli {
 /// The commands that exist.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// What evidence is this: store, first and last index, terms, servers, writer version.
+    Info(InfoArgs),
+    /// The entries of the log, decoded.
+    Logs(LogsArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -53,10 +65,148 @@ pub struct CompletionsArgs {
 #[derive(Args, Debug)]
 #[command(before_help = "Examples:
   raftscope man | man -l -
-  raftscope man audit | man -l -
+  raftscope man logs | man -l -
   raftscope man logs > raftscope-logs.1")]
 pub struct ManArgs {
     /// The command to describe.
     #[arg(value_name = "COMMAND")]
     pub command: Option<String>,
+}
+
+/// `info [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope info [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope info server/raft
+  raftscope info --types --json server/raft
+  raftscope info --jq '.terms[].term' server/raft")]
+pub struct InfoArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Count the entries and their sizes by type, and list the largest; reads the whole log.
+    #[arg(long)]
+    pub types: bool,
+    /// Name a message type, as in 78=QuotaUsage; wins over a known number.
+    #[arg(long, value_name = "NUMBER=NAME")]
+    pub message_type: Vec<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `logs [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope logs [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope logs --filter parent=report --filter type=JobRegister server/raft
+  raftscope logs --from-index 1600 --last-index 1612 --format ndjson server/raft
+  raftscope logs --jq '.[] | select(.CommandType == \"JobRegisterRequestType\") | [.Index, .Body.Job.ID]' server/raft")]
+pub struct LogsArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// From where to where.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Range")]
+pub struct RangeArgs {
+    /// Print from this entry on: an index, or 0 and -N counted back from the last, or @TIME.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub from_index: Option<String>,
+    /// Stop after this entry: an index, or 0 and -N counted back from the last, or @TIME.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub last_index: Option<String>,
+    /// Print from the first entry appended at or after this time on.
+    #[arg(long, value_name = "TIME", conflicts_with = "from_index")]
+    pub since: Option<String>,
+    /// Stop after the last entry appended at or before this time.
+    #[arg(long, value_name = "TIME", conflicts_with = "last_index")]
+    pub until: Option<String>,
+}
+
+/// Which rows are printed.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Rows")]
+pub struct FilterArgs {
+    /// Print only rows for which this holds: KEY=VALUE or KEY!=VALUE; `*` is a wildcard. Several must all
+    /// hold; the same key twice means either. Keys: parent, job, namespace, type, term, index (5, 5..9, 5..,
+    /// ..9, ~10), status, eval, alloc, node, deployment.
+    #[arg(long, value_name = "KEY=VALUE", verbatim_doc_comment)]
+    pub filter: Vec<String>,
+    /// Print at most so many rows.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Name a message type, as in 78=QuotaUsage; wins over a known number.
+    #[arg(long, value_name = "NUMBER=NAME")]
+    pub message_type: Vec<String>,
+}
+
+/// How to print.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// What the output looks like.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Indent JSON.
+    #[arg(long)]
+    pub pretty: bool,
+    /// Print what this jq expression makes of the JSON document, or of each row with --format ndjson.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub jq: Option<String>,
+    /// Print strings that --jq yields without quotes.
+    #[arg(short = 'r', long, requires = "jq")]
+    pub raw_output: bool,
+    /// When to use colours.
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: ColorWhen,
+    /// Show tokens, keys, environments and other secrets.
+    #[arg(long)]
+    pub unsafe_show_secrets: bool,
+}
+
+/// What to say on stderr.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Messages")]
+pub struct FeedbackArgs {
+    /// When to show progress.
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub progress: When,
+    /// No notes and no progress; warnings and errors stay.
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Tell more of what is done.
+    #[arg(short = 'v', long, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set; CLICOLOR_FORCE forces them.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }

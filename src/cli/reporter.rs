@@ -1,51 +1,55 @@
-//! The one place that writes to stderr: notes, warnings and errors, a line each.
+//! The one place that writes to stderr: notes, warnings, errors and progress.
 
-use std::cell::Cell;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
+use super::args::FeedbackArgs;
 use crate::error::Error;
 use crate::notes::{Level, Notes};
+use crate::progress::{Progress, Target, When};
 use crate::render::text::visible;
+use crate::types::Index;
 
 /// Prints remarks and errors on stderr.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reporter {
-    /// Drops notes; warnings and errors are always shown.
-    pub quiet: bool,
-    /// May the first word be coloured.
-    pub color: bool,
-    /// Warnings so far.
-    warned: Cell<u64>,
+    /// The least level that is shown.
+    least: Level,
+    color: bool,
+    progress: When,
 }
 
 impl Reporter {
     /// A reporter for these settings.
-    pub fn new(quiet: bool, color: bool) -> Self {
-        Reporter { quiet, color, warned: Cell::new(0) }
+    pub fn new(feedback: &FeedbackArgs, color: bool) -> Self {
+        let least = match (feedback.quiet, feedback.verbose) {
+            (true, _) => Level::Warning,
+            (_, true) => Level::Detail,
+            _ => Level::Note,
+        };
+        let progress = if feedback.quiet { When::Never } else { feedback.progress };
+        Reporter { least, color, progress }
     }
 
-    /// Prints a remark.
-    pub fn say(&self, level: Level, text: &str) {
-        if level == Level::Note && self.quiet {
-            return;
-        }
-        if level == Level::Warning {
-            self.warned.set(self.warned.get() + 1);
-        }
-        let code = if level == Level::Warning { "33" } else { "36" };
-        self.line(level.word(), code, text);
+    /// A reporter for what goes wrong before the settings are known.
+    pub fn plain_settings() -> Self {
+        Reporter { least: Level::Note, color: false, progress: When::Never }
+    }
+
+    /// The progress of a pass over the entries from `first` to `last`; `what` is a verb.
+    pub fn progress(&self, what: &'static str, first: Index, last: Index) -> Progress<'_> {
+        Progress::new(self.progress, self, what, first, last)
     }
 
     /// Prints the error that ends the run, unless it is one that needs no words.
     pub fn error(&self, error: &Error) {
         if !error.is_quiet() {
-            self.line("error", "1;31", &error.to_string());
+            self.write("error", "1;31", &error.to_string());
         }
     }
 
-    /// Prints a line of other people's making as it is, but harmless.
+    /// Prints a line of other people's making, harmless but else as it is.
     pub fn plain(&self, text: &str) {
-        // Nobody is left to tell when stderr is closed.
+        // Nobody is left to tell when stderr is closed; so below.
         let _ = writeln!(std::io::stderr(), "{}", visible(text));
     }
 
@@ -54,7 +58,7 @@ impl Reporter {
         let _ = write!(std::io::stderr(), "{text}");
     }
 
-    fn line(&self, word: &str, code: &str, text: &str) {
+    fn write(&self, word: &str, code: &str, text: &str) {
         let text = visible(text);
         let _ = if self.color {
             writeln!(std::io::stderr(), "\x1b[{code}m{word}\x1b[0m: {text}")
@@ -66,6 +70,23 @@ impl Reporter {
 
 impl Notes for &Reporter {
     fn add(&mut self, level: Level, text: String) {
-        self.say(level, &text);
+        let code = match level {
+            Level::Detail => "2",
+            Level::Note => "36",
+            Level::Warning => "33",
+        };
+        if level >= self.least {
+            self.write(level.word(), code, &text);
+        }
+    }
+}
+
+impl Target for Reporter {
+    fn is_terminal(&self) -> bool {
+        std::io::stderr().is_terminal()
+    }
+
+    fn line(&self, text: &str) {
+        self.plain(text);
     }
 }

@@ -61,6 +61,26 @@ impl BodyWriter {
         Ok(true)
     }
 
+    /// Checks that [`BodyWriter::record`] could write the payload, and writes nothing.
+    ///
+    /// # Errors
+    /// As [`BodyWriter::record`].
+    pub fn check(&mut self, kind: LogType, data: &[u8]) -> Result<()> {
+        let value = match kind {
+            LogType::Command => {
+                let command = super::split(data).ok_or(DecodeError::Eof { at: 0 })?;
+                if command.kind == 10 && command.body.is_empty() {
+                    return Ok(());
+                }
+                command.body
+            }
+            _ if data.is_empty() => return Ok(()),
+            _ => data,
+        };
+        self.spans.clear();
+        self.measure(&mut Reader::new(value), 0)
+    }
+
     /// Appends the body of a command of message type `kind` to `out`.
     ///
     /// # Errors

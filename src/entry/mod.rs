@@ -11,6 +11,7 @@ pub mod msgpack;
 pub mod raft_log;
 pub mod time;
 pub mod wire;
+pub mod writer;
 
 /// A raft command taken apart (fsm.md 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

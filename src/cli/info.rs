@@ -1,0 +1,93 @@
+//! `info`: what evidence is this.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use super::args::InfoArgs;
+use super::options::{self, Output};
+use super::reporter::Reporter;
+use crate::error::Error;
+use crate::evidence::{self, Evidence, Log, Scanned};
+use crate::exit::Exit;
+use crate::notes::Notes;
+use crate::render::Format;
+use crate::types::Index;
+
+mod report;
+mod table;
+mod tally;
+
+use report::Report;
+use tally::Tally;
+
+/// Logs of up to this many bytes are always read as a whole, so that damage and gaps are told.
+const SMALL: u64 = 64 << 20;
+
+/// In a larger log, so many entries at its end are looked at for the version of their writer.
+const TAIL: u64 = 4096;
+
+/// What `info` was asked for.
+#[derive(Debug)]
+struct Options {
+    path: PathBuf,
+    types: bool,
+    names: crate::entry::message_type::MessageTypes,
+    output: Output,
+}
+
+/// Prints what evidence this is.
+pub fn run(args: &InfoArgs) -> (Reporter, Result<Exit, Error>) {
+    let reporter = options::reporter(&args.feedback, args.output.color);
+    let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
+    (reporter, result)
+}
+
+fn checked(args: &InfoArgs, reporter: &Reporter) -> Result<Options, Error> {
+    Ok(Options {
+        path: options::one_path("info", &args.paths)?,
+        types: args.types,
+        names: options::message_types(&args.message_type)?,
+        output: Output::new(&args.output, Format::Table, reporter)?,
+    })
+}
+
+fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
+    let mut notes = reporter;
+    let Evidence { log, window } = evidence::open(&options.path)?;
+    window.notes.iter().for_each(|n| notes.note(n.as_str()));
+    let whole = options.types || window.size.is_none_or(|size| size <= SMALL);
+    let tally = match log.bounds() {
+        None => {
+            notes.note(format!("{}: the log is empty", window.path));
+            Tally::new(true)
+        }
+        Some((first, last)) => read(&*log, first, last, whole, reporter)?,
+    };
+    if !whole {
+        notes.note("only the ends of this log were read; --types reads it all and tells of gaps and damage");
+    }
+    for damage in &tally.damage {
+        notes.warn(damage.detail.as_str());
+    }
+    let report = Report::new(&window, &tally, options.types, &options.names);
+    table::print(&report, &options.output)?;
+    Ok(if tally.is_damaged() { Exit::Failure } else { Exit::Success })
+}
+
+/// Reads the log, or its end.
+fn read(log: &dyn Log, first: Index, last: Index, whole: bool, reporter: &Reporter) -> Result<Tally, Error> {
+    let from = if whole { first } else { first.max(Index(last.0.saturating_sub(TAIL))) };
+    let mut tally = Tally::new(whole);
+    let mut progress = reporter.progress("reading", from, last);
+    log.scan(from..=last, &mut |scanned| {
+        match scanned {
+            Scanned::Entry(record) => {
+                progress.tick(record.index);
+                tally.entry(&record);
+            }
+            Scanned::Damaged(damage) => tally.damage.push(damage),
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(tally)
+}
