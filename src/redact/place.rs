@@ -206,6 +206,7 @@ static RULES: &[Rule] = &[
     secret("EmbeddedTmpl"),
     secret("Args"),
     secret("Header"),
+    secret("DriverState"),
     secret("Body"),
     secret("GetterHeaders"),
     secret("GetterOptions"),

@@ -1,4 +1,223 @@
 //! Rows of the state as `nomad operator raft state` prints them, rebuilt from the entries that supplied them.
+//!
+//! A row of the FSM keeps what decides statuses and counts, and where the rest of it stands in the evidence
+//! ([`Origin`](crate::fsm::row::Origin)). Here the body is read again, put into the newest Nomad's shape, given the
+//! defaults that the FSM fills in, and overlaid with what the FSM changed since.
 
+pub mod alloc;
+pub mod bodies;
+pub mod canonical;
+pub mod eval;
+pub mod job;
+pub mod node;
 pub mod shape;
 pub mod value;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+pub use bodies::{Bodies, LogBodies, RowError};
+
+use crate::entry::json::text;
+use crate::fsm::state::State;
+use crate::redact::{Place, Redactor};
+use value::{Object, Value};
+
+macro_rules! tables {
+    ($($(#[$meta:meta])* $name:ident,)*) => {
+        /// A table of the state, under Nomad's name for it, in the order in which they are printed (state-rows.md 1.1).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Table {
+            $($(#[$meta])* $name,)*
+        }
+
+        impl Table {
+            /// Every table in the order of output: Nomad's by name, then ours.
+            pub const ALL: &[Table] = &[$(Table::$name,)*];
+
+            /// Its key in the document.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Table::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    /// Allocations.
+    Allocs,
+    /// Deployments.
+    Deployments,
+    /// Evaluations.
+    Evals,
+    /// The last index of each of the server's own tables.
+    Indexes,
+    /// Summaries of jobs.
+    JobSummaries,
+    /// Every kept version of each job.
+    JobVersions,
+    /// Jobs.
+    Jobs,
+    /// Nodes.
+    Nodes,
+    /// The last launch of each periodic job.
+    PeriodicLaunches,
+    /// Namespaces; Nomad's tool does not print them.
+    Namespaces,
+    /// Node pools; Nomad's tool does not print them.
+    NodePools,
+}
+
+impl Table {
+    /// The table of that name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Table::ALL.iter().copied().find(|table| table.name().eq_ignore_ascii_case(name.trim()))
+    }
+}
+
+/// Calls `sink` with each row of a table in Nomad's order (state-rows.md 2), built one at a time, until it breaks off.
+///
+/// # Errors
+/// When a row's body cannot be read again.
+pub fn rows(
+    table: Table,
+    state: &State,
+    bodies: &dyn Bodies,
+    sink: &mut dyn FnMut(Object) -> ControlFlow<()>,
+) -> Result<(), RowError> {
+    match table {
+        Table::Allocs => {
+            let mut rows: Vec<_> = state.allocs().collect();
+            rows.sort_by_key(|row| (row.indexes.create, &row.id));
+            each(rows, sink, |row| alloc::alloc(row, bodies))
+        }
+        Table::Deployments => {
+            let mut rows: Vec<_> = state.deployments().collect();
+            rows.sort_by_key(|row| (row.indexes.create, &row.id));
+            each(rows, sink, |row| eval::deployment(row, bodies))
+        }
+        Table::Evals => {
+            let mut rows: Vec<_> = state.evals().collect();
+            rows.sort_by_key(|row| (row.indexes.create, &row.id));
+            each(rows, sink, |row| eval::eval(row, bodies))
+        }
+        Table::Indexes => each(state.table_indexes(), sink, |(key, index)| {
+            let mut row = Object::with_capacity(2);
+            row.set("Key", *key);
+            row.set("Value", index.0);
+            Ok(row)
+        }),
+        Table::JobSummaries => {
+            let mut rows: Vec<_> = state.summaries().collect();
+            rows.sort_by_key(|(key, _)| *key);
+            each(rows, sink, |(key, row)| Ok(job::summary(key, row)))
+        }
+        Table::JobVersions => {
+            let mut rows: Vec<_> = state.all_versions().collect();
+            rows.sort_by_key(|(folded, row)| (*folded, row.version));
+            each(rows, sink, |(_, row)| job::job(row, bodies))
+        }
+        Table::Jobs => {
+            let mut rows: Vec<_> = state.jobs().collect();
+            rows.sort_by_key(|row| &row.key);
+            each(rows, sink, |row| job::job(row, bodies))
+        }
+        Table::Nodes => {
+            let mut rows: Vec<_> = state.nodes().collect();
+            rows.sort_by_key(|row| &row.id);
+            each(rows, sink, |row| node::node(row, bodies))
+        }
+        Table::PeriodicLaunches => each(state.launches(), sink, |(key, row)| Ok(job::launch(key, row))),
+        Table::Namespaces => each(state.namespaces(), sink, |(name, row)| node::named(name, row, bodies)),
+        Table::NodePools => each(state.node_pools(), sink, |(name, row)| node::named(name, row, bodies)),
+    }
+}
+
+fn each<T>(
+    rows: impl IntoIterator<Item = T>,
+    sink: &mut dyn FnMut(Object) -> ControlFlow<()>,
+    mut build: impl FnMut(T) -> Result<Object, RowError>,
+) -> Result<(), RowError> {
+    for row in rows {
+        if sink(build(row)?).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Why a state could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A row could not be rebuilt.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The output refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes the tables `wanted` of the whole state as one JSON object of lists of rows, compact, row by row. Tables
+/// come in their own order, whatever that of `wanted`; ours ([`Table::Namespaces`] and on) only when they have rows.
+///
+/// # Errors
+/// When a row cannot be rebuilt, or the output refuses.
+pub fn write(
+    state: &State,
+    bodies: &dyn Bodies,
+    wanted: &[Table],
+    redactor: &mut Redactor,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let mut buffer = vec![b'{'];
+    let mut first_table = true;
+    for &table in Table::ALL.iter().filter(|table| wanted.contains(table)) {
+        let mut first = true;
+        let mut failed = None;
+        let open = |buffer: &mut Vec<u8>, first_table: &mut bool| {
+            if !std::mem::take(first_table) {
+                buffer.push(b',');
+            }
+            text::string(buffer, table.name());
+            buffer.extend_from_slice(b":[");
+        };
+        rows(table, state, bodies, &mut |row| {
+            if std::mem::take(&mut first) {
+                open(&mut buffer, &mut first_table);
+            } else {
+                buffer.push(b',');
+            }
+            Value::from(row).write(Place::ROW, redactor, &mut buffer);
+            if buffer.len() < FLUSH {
+                return ControlFlow::Continue(());
+            }
+            let flushed = out.write_all(&buffer);
+            buffer.clear();
+            match flushed {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if first && table < Table::Namespaces {
+            open(&mut buffer, &mut first_table);
+            first = false;
+        }
+        if !first {
+            buffer.push(b']');
+        }
+    }
+    buffer.push(b'}');
+    out.write_all(&buffer)?;
+    Ok(())
+}
+
+/// Bytes gathered before they go to the output.
+const FLUSH: usize = 256 << 10;
