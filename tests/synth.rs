@@ -7,7 +7,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use raftscope::evidence::{self, Scanned};
-use raftscope::types::Index;
+use raftscope::fsm::Fsm;
+use raftscope::fsm::outcome::Outcome;
+use raftscope::fsm::rules::{Rules, Version};
+use raftscope::replay::{Replayed, Subscriber, replay};
+use raftscope::types::{Index, JobKey, Term};
 use support::synth::bolt::{Db, Layout, Order, Transaction};
 use support::synth::history::{Entry, History, Plot};
 use support::synth::{put, write_bolt};
@@ -120,8 +124,59 @@ fn a_transaction_counts_from_its_meta_page_on() {
     }
 }
 
+/// Watches a history's replay: entries without their full effect, and the first entry after which a parent's counts
+/// differ from its existing children.
+#[derive(Default)]
+struct Watch {
+    without_effect: Vec<String>,
+    first_drift: Option<(u64, JobKey)>,
+}
+
+impl Subscriber for Watch {
+    fn entry(&mut self, entry: Replayed<'_>) {
+        let sound = matches!(entry.step.outcome, Outcome::Applied | Outcome::NotModelled | Outcome::NotForFsm);
+        if !sound {
+            self.without_effect.push(format!("{}: {}", entry.record.index, entry.step.outcome));
+        }
+        if self.first_drift.is_none() {
+            let drifted = entry.state.summaries().find(|(parent, summary)| {
+                summary.children.is_some_and(|stored| {
+                    let count = |status: &str| {
+                        entry.state.children(parent).filter(|child| child.status.as_str() == status).count() as i64
+                    };
+                    stored.pending != count("pending")
+                        || stored.running != count("running")
+                        || stored.dead < count("dead")
+                })
+            });
+            self.first_drift = drifted.map(|(parent, _)| (entry.record.index.0, parent.clone()));
+        }
+    }
+}
+
+/// Replays a history under the newest rules.
+fn watch(mut history: History, count: u64) -> (Watch, History) {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("raft.db");
+    write_bolt(&path, Layout::default(), &mut history, count).unwrap();
+    let evidence = evidence::open(&path).unwrap();
+    let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
+    let mut watch = Watch::default();
+    replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut [&mut watch]).unwrap();
+    (watch, history)
+}
+
 #[test]
-fn a_fault_is_planted_at_or_soon_after_its_index() {
+fn a_history_is_valid_every_entry_takes_effect_and_every_count_is_right() {
+    for seed in 0..12 {
+        let (watch, _) = watch(history(seed), 700);
+        assert_eq!(watch.without_effect, [""; 0], "seed {seed}");
+        assert_eq!(watch.first_drift, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_planted_fault_makes_counts_wrong_at_the_entry_that_is_named() {
     let mechanisms = [
         "register_with_status",
         "parent_recreated",
@@ -131,10 +186,18 @@ fn a_fault_is_planted_at_or_soon_after_its_index() {
         "reconcile_merged_namespaces",
     ];
     for mechanism in mechanisms {
-        let fault = Some(format!("{mechanism}@900").parse().unwrap());
-        let mut history = History::new(Plot { fault, ..Plot::default() });
-        history.by_ref().take(1_500).for_each(drop);
-        let planted = history.planted().unwrap_or_else(|| panic!("{mechanism} found no place"));
-        assert!((900..1_400).contains(&planted.index), "{mechanism}: {planted}");
+        for seed in 0..3 {
+            let fault = Some(format!("{mechanism}@400").parse().unwrap());
+            let (watch, history) = watch(History::new(Plot { seed, fault, ..Plot::default() }), 800);
+            let planted = history.planted().unwrap_or_else(|| panic!("{mechanism} found no place"));
+            assert!((400..700).contains(&planted.index), "{mechanism}: {planted}");
+            let (first, parent) = watch.first_drift.unwrap_or_else(|| panic!("{mechanism} did nothing"));
+            // A purge is the cause, and its trace the new register right behind it.
+            let trace = planted.index + u64::from(mechanism == "parent_recreated");
+            assert_eq!(first, trace, "{mechanism} with seed {seed}");
+            if mechanism != "reconcile_merged_namespaces" {
+                assert_eq!(parent, JobKey::new(&*planted.parent.0, &*planted.parent.1));
+            }
+        }
     }
 }

@@ -173,3 +173,18 @@ fn without_queued(job: &mut Job) {
         groups.values_mut().for_each(|counters| counters[0] = None);
     }
 }
+
+/// Index and finding kind of a row of `oracle-V.results.ndjson`; none for a note about the snapshot or the recording's end.
+pub fn recorded_refusal(row: &Value) -> Option<(u64, &'static str)> {
+    if row.get("snapshot").is_some() || row.get("stop").is_some() {
+        return None;
+    }
+    let kind = match row["panic"].as_str() {
+        None => "rejected_entry",
+        Some(panic) if panic.starts_with("failed to apply request") => "unknown_type",
+        // A bug of that version: the entry is sound, and the server that applies it crashes.
+        Some(panic) if panic.contains("nil pointer") => "rejected_entry",
+        Some(_) => "undecodable_entry",
+    };
+    Some((row["i"].as_u64()?, kind))
+}
