@@ -20,6 +20,7 @@ pub mod exit;
 pub mod filter;
 pub mod fsm;
 pub mod jq;
+pub mod net;
 pub mod notes;
 pub mod progress;
 pub mod redact;

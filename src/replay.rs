@@ -7,7 +7,9 @@ use crate::entry::msgpack::Result as Decoded;
 use crate::evidence::{Damage, EvidenceError, Log, LogType, Record, Scanned};
 use crate::fsm::Fsm;
 use crate::fsm::outcome::Step;
+use crate::fsm::rules::Rules;
 use crate::fsm::state::State;
+use crate::net::Net;
 use crate::types::{Index, Term};
 
 /// One replayed entry, with the state right after it.
@@ -19,8 +21,12 @@ pub struct Replayed<'a> {
     pub message: Option<&'a Decoded<Message<'a>>>,
     /// What it did.
     pub step: &'a Step,
+    /// The rows it touched, each before and after.
+    pub net: &'a Net<'a>,
     /// The state after it.
     pub state: &'a State,
+    /// The rules in force.
+    pub rules: &'a Rules,
 }
 
 /// Hears of every entry, in order of index.
@@ -93,7 +99,9 @@ fn apply(fsm: &mut Fsm, record: &Record<'_>, subscribers: &mut [&mut dyn Subscri
         _ => None,
     };
     let step = fsm.apply(record, message.as_ref());
-    let entry = Replayed { record, message: message.as_ref(), step: &step, state: fsm.state() };
+    let net = Net::of(&step, fsm.state());
+    let message = message.as_ref();
+    let entry = Replayed { record, message, step: &step, net: &net, state: fsm.state(), rules: fsm.rules() };
     for subscriber in subscribers.iter_mut() {
         subscriber.entry(entry);
     }

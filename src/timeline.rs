@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::fsm::id::Word;
-use crate::fsm::outcome::Change;
 use crate::fsm::row::{Children, GroupSummary, Job, Summary};
 use crate::fsm::state::State;
 use crate::replay::Replayed;
@@ -53,16 +52,11 @@ pub struct TimelineRow {
 /// `None` where it is gone.
 pub fn changed_jobs(entry: &Replayed<'_>) -> Vec<(JobKey, Option<JobView>)> {
     let mut touched: BTreeMap<&JobKey, Before<'_>> = BTreeMap::new();
-    for change in &entry.step.changes {
-        match change {
-            Change::Job { key, before } => {
-                touched.entry(key).or_default().job.get_or_insert(before.as_deref());
-            }
-            Change::Summary { key, before } => {
-                touched.entry(key).or_default().summary.get_or_insert(before.as_deref());
-            }
-            _ => {}
-        }
+    for row in &entry.net.jobs {
+        touched.entry(row.key).or_default().job = Some(row.before.map(|j| &**j));
+    }
+    for row in &entry.net.summaries {
+        touched.entry(row.key).or_default().summary = Some(row.before.map(|s| &**s));
     }
     let changed = touched.into_iter().filter_map(|(key, before)| {
         let job = entry.state.job(key).map(|j| &**j);
