@@ -28,6 +28,9 @@ const CLOCK: &[(&str, &str)] = &[
     ("JobSummaries", ".Queued"),
 ];
 
+/// Tables that are not replayed yet, so that their index rows are missing.
+const NOT_REPLAYED: &[&str] = &["acl_token", "acl_token_bootstrap", "root_keys", "variables"];
+
 struct Dump {
     path: PathBuf,
     version: Version,
@@ -135,13 +138,15 @@ fn rows_are_those_that_nomad_printed() {
     let mut differences = BTreeMap::new();
     for dump in dumps {
         let (theirs, ours) = (json(&dump.path), ours(&dump));
-        // The index rows of tables that are not replayed yet are missing.
-        for table in Table::ALL.iter().filter(|t| **t != Table::Indexes).map(|t| t.name()) {
+        for table in Table::ALL.iter().map(|t| t.name()) {
             let Some(Value::Array(rows)) = theirs.get(table) else { continue };
+            let is_replayed =
+                |row: &&Value| table != "Indexes" || !NOT_REPLAYED.contains(&row["Key"].as_str().unwrap());
+            let rows: Vec<Value> = rows.iter().filter(is_replayed).cloned().collect();
             let Some(Value::Array(own)) = ours.get(table) else { panic!("{table} is missing") };
             let mut found = BTreeSet::new();
             let own_by_key: BTreeMap<_, _> = own.iter().map(|row| (key(table, row), row)).collect();
-            for row in rows {
+            for row in &rows {
                 match own_by_key.get(&key(table, row)) {
                     Some(own) => compare(table, &key(table, row), row, own, &mut found),
                     None => drop(found.insert(format!("{} is missing in ours", key(table, row)))),
@@ -154,7 +159,7 @@ fn rows_are_those_that_nomad_printed() {
             let by_create_index = ["Allocs", "Deployments", "Evals"].contains(&table);
             if !(by_create_index && dump.version < Version::new(1, 3, 0)) {
                 let keys = |rows: &[Value]| rows.iter().map(|r| key(table, r)).collect::<Vec<_>>();
-                if keys(rows) != keys(own) {
+                if keys(&rows) != keys(own) {
                     found.insert("the rows stand in another order".to_owned());
                 }
             }

@@ -135,6 +135,8 @@ switches! {
     transition_moves_alloc_index: [(1, 2, 4)], "";
     /// The client status unknown is counted, and a plan may set it.
     unknown_client_status: [(1, 3, 0)], "#12476";
+    /// A purge moves the index of the CSI plugins only where the job uses one.
+    purge_keeps_csi_index: [(1, 3, 0)], "";
     /// An operator's delete of evaluations needs the eval broker paused.
     eval_delete_by_user: [(1, 3, 2)], "#13492";
     /// A plan marks nodes ineligible that rejected too many plans.

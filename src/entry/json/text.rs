@@ -32,6 +32,9 @@ const ESCAPE: [u8; 256] = {
 /// HTML and in JavaScript.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
+    if is_plain(bytes) {
+        return quoted(out, bytes);
+    }
     out.reserve(bytes.len() + 2);
     out.push(b'"');
     let mut from = 0;
@@ -77,8 +80,24 @@ pub fn base64(out: &mut Vec<u8>, raw: &[u8]) {
     out.push(b'"');
 }
 
+/// ASCII that stands in a JSON string as it is, which most text is. Without an early exit, so that it runs in wide steps.
+fn is_plain(raw: &[u8]) -> bool {
+    let special = |b: u8| !(0x20..0x80).contains(&b) | matches!(b, b'"' | b'\\' | b'<' | b'>' | b'&');
+    !raw.iter().fold(false, |any, &b| any | special(b))
+}
+
+fn quoted(out: &mut Vec<u8>, raw: &[u8]) {
+    out.reserve(raw.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(raw);
+    out.push(b'"');
+}
+
 /// Appends `raw` as text if it is UTF-8, else as base64.
 pub fn string_or_base64(out: &mut Vec<u8>, raw: &[u8]) {
+    if is_plain(raw) {
+        return quoted(out, raw);
+    }
     match std::str::from_utf8(raw) {
         Ok(text) => string(out, text),
         Err(_) => base64(out, raw),

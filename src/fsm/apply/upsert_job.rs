@@ -232,6 +232,9 @@ impl Txn<'_> {
         for table in ["jobs", "job_version", "job_summary", "scaling_event"] {
             self.bump(table);
         }
+        if !self.rules.purge_keeps_csi_index {
+            self.bump("csi_plugins");
+        }
         if self.rules.purge_cleans_up {
             self.clean_up_purged(key);
         }
