@@ -284,10 +284,11 @@ fn read_struct(shape: &Struct, pairs: u32, r: &mut Reader<'_>, depth: usize) -> 
             None if shape.dropped.iter().any(|old| old.as_bytes() == &*key) => r.skip()?,
             None => {
                 let value = read_any(r, depth + 1)?;
-                others.insert(Cow::Owned(String::from_utf8_lossy(&key).into_owned()), value);
+                others.push(Cow::Owned(String::from_utf8_lossy(&key).into_owned()), value);
             }
         }
     }
+    others.sort();
     let mut object = Object::with_capacity(slots.len() + others.len());
     for (field, slot) in shape.fields.iter().zip(slots) {
         match slot {
@@ -479,5 +480,26 @@ mod tests {
         ] {
             assert_eq!(duration(nanos), want);
         }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_give_a_row_or_an_error(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+            for name in ["Job", "Allocation", "Node", "ACLToken"] {
+                if let Ok(mut object) = shape(name).unwrap().read(&mut Reader::new(&bytes)) {
+                    crate::rows::canonical::job(&mut object);
+                    crate::rows::canonical::node(&mut object);
+                    serde_json::from_slice::<serde_json::Value>(&Value::from(object).to_json()).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_nested_beyond_the_limit_are_refused_and_do_not_overflow() {
+        let mut bytes = vec![0x81; 100_000];
+        bytes.push(0xc0);
+        assert!(matches!(any(&mut Reader::new(&bytes)), Err(DecodeError::Depth { .. } | DecodeError::Eof { .. })));
+        assert!(shape("Job").unwrap().read(&mut Reader::new(&bytes)).is_err());
     }
 }
