@@ -44,6 +44,12 @@ pub trait Subscriber {
     fn damage(&mut self, damage: &Damage) {
         let _ = damage;
     }
+
+    /// True when the rest of the log is of no use to this subscriber or to anybody: its output is
+    /// closed, or has all the rows that were asked for. The replay then ends after this entry.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// How far a replay came.
@@ -79,7 +85,10 @@ pub fn replay(
         Scanned::Entry(record) => {
             apply(fsm, &record, subscribers);
             (reached.index, reached.term) = (record.index, record.term);
-            ControlFlow::Continue(())
+            match subscribers.iter().any(|s| s.is_done()) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         }
         Scanned::Damaged(damage) => {
             for subscriber in subscribers.iter_mut() {

@@ -43,6 +43,8 @@ pub enum Command {
     Info(InfoArgs),
     /// The entries of the log, decoded.
     Logs(LogsArgs),
+    /// Every index at which a job's status or summary changed.
+    Timeline(TimelineArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -121,6 +123,46 @@ pub struct LogsArgs {
     /// What to say meanwhile.
     #[command(flatten)]
     pub feedback: FeedbackArgs,
+}
+
+/// `timeline [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope timeline [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope timeline --filter job=report server/raft
+  raftscope timeline --filter parent=report --from-index 1600 --limit 20 server/raft
+  raftscope timeline --format ndjson --rules 1.0.4 server/raft")]
+pub struct TimelineArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// How to replay.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Replay")]
+pub struct ReplayArgs {
+    /// Replay as this Nomad would have, as in 1.0.4, or with the variation reset-child-status.
+    #[arg(long, value_name = "VERSION")]
+    pub rules: Option<String>,
+    /// Answer although a part of the evidence is missing; a warning tells what.
+    #[arg(long)]
+    pub allow_incomplete: bool,
 }
 
 /// From where to where.

@@ -19,7 +19,9 @@ mod logs;
 mod man;
 mod onedash;
 mod options;
+mod replaying;
 mod reporter;
+mod timeline;
 mod usage;
 
 use args::{Cli, Command};
@@ -57,6 +59,7 @@ fn run(command: Command) -> Exit {
     let (reporter, result) = match command {
         Command::Info(args) => info::run(&args),
         Command::Logs(args) => logs::run(&args),
+        Command::Timeline(args) => timeline::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };

@@ -181,6 +181,11 @@ impl Range {
         })
     }
 
+    /// True when a first entry was asked for.
+    pub fn has_from(&self) -> bool {
+        self.from.is_some()
+    }
+
     /// The first and last entry that are meant in a log that reaches from `oldest` (the base of a
     /// replay, else the first entry) to `last`. `None` when all entries are older than `--since`.
     ///

@@ -1,0 +1,232 @@
+//! What every command that replays has in common: rules, base, progress, and what was left unsure.
+
+use std::path::Path;
+
+use super::args::ReplayArgs;
+use super::options::Range;
+use super::reporter::Reporter;
+use crate::error::Error;
+use crate::evidence::{self, Damage, Evidence};
+use crate::exit::Exit;
+use crate::fsm::Fsm;
+use crate::fsm::outcome::Outcome;
+use crate::fsm::rules::{Rules, Version};
+use crate::notes::Notes;
+use crate::progress::Progress;
+use crate::replay::{self, Reached, Replayed, Subscriber};
+use crate::suggest;
+use crate::types::{Index, Term};
+
+/// The named variation (contract.md 1).
+const RESET_CHILD_STATUS: &str = "reset-child-status";
+
+/// How to replay, checked.
+#[derive(Debug)]
+pub struct Replaying {
+    /// The rules in force.
+    pub rules: Rules,
+    /// They were asked for; else they are the default.
+    pub rules_asked: bool,
+    allow_incomplete: bool,
+}
+
+impl Replaying {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// When `--rules` names no version.
+    pub fn new(args: &ReplayArgs, notes: &Reporter) -> Result<Self, Error> {
+        let rules = match args.rules.as_deref() {
+            None => Rules::for_version(Version::NEWEST),
+            Some(text) => rules(text, notes)?,
+        };
+        Ok(Replaying { rules, rules_asked: args.rules.is_some(), allow_incomplete: args.allow_incomplete })
+    }
+}
+
+fn rules(text: &str, mut notes: &Reporter) -> Result<Rules, Error> {
+    if text == RESET_CHILD_STATUS {
+        let mut rules = Rules::for_version(Version::NEWEST);
+        rules.reset_child_status = true;
+        return Ok(rules);
+    }
+    if text == "auto" {
+        let newest = Version::NEWEST;
+        return Err(Error::Usage(format!("--rules auto is not built yet; name a version, such as {newest}")));
+    }
+    let version: Version = text.parse().map_err(|e| {
+        let hint = suggest::hint(text, [RESET_CHILD_STATUS]);
+        Error::Usage(format!("--rules: {e}{}", if hint.is_empty() { ", or reset-child-status" } else { &hint }))
+    })?;
+    if version > Version::NEWEST {
+        notes.warn(format!(
+            "Nomad {version} is newer than the rules that are known; those of {} are used",
+            Version::NEWEST
+        ));
+    }
+    if version < Version::OLDEST {
+        notes.warn(format!(
+            "Nomad {version} is older than the rules that are known; those of {} are used",
+            Version::OLDEST
+        ));
+    }
+    Ok(Rules::for_version(version.clamp(Version::OLDEST, Version::NEWEST)))
+}
+
+/// A replay that is ready to run.
+pub struct Prepared<'r> {
+    /// The evidence.
+    pub evidence: Evidence,
+    /// The index and term that the replay starts from; 0 for a server before its first entry.
+    pub base: (Index, Term),
+    /// The first entry whose rows are printed, and the last that is replayed.
+    pub range: (Index, Index),
+    /// Rows from the range's beginning are wanted, without the base's (`--from-index`, `--since`).
+    pub from_asked: bool,
+    fsm: Fsm,
+    reporter: &'r Reporter,
+    allow_incomplete: bool,
+}
+
+/// Opens the evidence and finds the base and the range. `None`, with a note, for an empty range.
+///
+/// # Errors
+/// When nothing can be read, or the log begins above 1 and no snapshot stands below it.
+pub fn prepare<'r>(
+    path: &Path,
+    options: &Replaying,
+    range: &Range,
+    reporter: &'r Reporter,
+) -> Result<Option<Prepared<'r>>, Error> {
+    let mut notes = reporter;
+    let evidence = evidence::open(path)?;
+    evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
+    if !options.rules_asked {
+        notes.detail(format!("the rules of Nomad {} are used; --rules names others", options.rules.version));
+    }
+    let Some((first, last)) = evidence.log.bounds() else {
+        notes.note(format!("{}: the log is empty", evidence.window.path));
+        return Ok(None);
+    };
+    let mut fsm = Fsm::new(options.rules.clone());
+    if first > Index(1) {
+        let text = format!(
+            "{}: the log begins at index {first} and there is no state to start from below it",
+            evidence.window.path
+        );
+        if !options.allow_incomplete {
+            return Err(Error::OutOfEvidence(format!("{text}; --allow-incomplete starts from nothing")));
+        }
+        notes.warn(format!("{text}; the replay starts from nothing, so counts and statuses may be wrong"));
+        fsm.tolerate_missing();
+    }
+    let Some(found) = range.resolve(&*evidence.log, first, last, notes)? else { return Ok(None) };
+    Ok(Some(Prepared {
+        evidence,
+        base: (first.prev(), Term(0)),
+        range: found,
+        from_asked: range.has_from(),
+        fsm,
+        reporter,
+        allow_incomplete: options.allow_incomplete,
+    }))
+}
+
+impl Prepared<'_> {
+    /// The last index of the log.
+    pub fn last(&self) -> Index {
+        self.evidence.log.bounds().map_or(self.base.0, |(_, last)| last)
+    }
+
+    /// Replays up to the end of the range.
+    ///
+    /// # Errors
+    /// When the log cannot be read at all.
+    pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
+        let to = self.range.1;
+        let mut watch =
+            Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
+        let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut [&mut watch, subscriber])?;
+        watch.progress.finish();
+        Ok(Ended { reached, unsure: watch.unsure })
+    }
+
+    /// Tells what makes the answer unsure, and the exit code of an answer that has no findings.
+    pub fn judge(&self, ended: &Ended) -> Exit {
+        let mut notes = self.reporter;
+        let texts = ended.reasons();
+        for text in &texts {
+            notes.warn(text.as_str());
+        }
+        if texts.is_empty() || self.allow_incomplete { Exit::Success } else { Exit::Incomplete }
+    }
+}
+
+/// How a replay ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How far it came.
+    pub reached: Reached,
+    /// Entries of which the effect is not known.
+    pub unsure: Unsure,
+}
+
+/// Entries of which the effect is not known.
+#[derive(Clone, Debug, Default)]
+pub struct Unsure {
+    /// Bodies that cannot be decoded, and commands without a byte.
+    pub undecodable: Vec<Index>,
+    /// Message types that the rules do not know and that have no ignore flag.
+    pub unknown_type: Vec<Index>,
+}
+
+impl Ended {
+    /// The reasons for which the answer is not sure, a sentence each.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let list = |indexes: &[Index]| {
+            const SHOWN: usize = 5;
+            let shown: Vec<String> = indexes.iter().take(SHOWN).map(ToString::to_string).collect();
+            let more = indexes.len().saturating_sub(SHOWN);
+            format!("{}{}", shown.join(", "), if more > 0 { format!(" and {more} more") } else { String::new() })
+        };
+        if !self.unsure.undecodable.is_empty() {
+            let indexes = list(&self.unsure.undecodable);
+            reasons.push(format!(
+                "entries that cannot be decoded, at index {indexes}: what they did is not in the answer"
+            ));
+        }
+        if !self.unsure.unknown_type.is_empty() {
+            let indexes = list(&self.unsure.unknown_type);
+            reasons.push(format!(
+                "entries of a type that these rules do not know, at index {indexes}: what they did is not in the answer"
+            ));
+        }
+        if let Some(hole) = &self.reached.stopped_by {
+            reasons.push(format!("the replay ends at index {}: {}", self.reached.index, hole.detail));
+        }
+        reasons
+    }
+}
+
+/// Moves the progress and notes what is unsure.
+struct Watch<'p> {
+    progress: Progress<'p>,
+    unsure: Unsure,
+}
+
+impl Subscriber for Watch<'_> {
+    fn entry(&mut self, entry: Replayed<'_>) {
+        let index = entry.record.index;
+        self.progress.tick(index);
+        match entry.step.outcome {
+            Outcome::Undecodable(_) | Outcome::Empty => self.unsure.undecodable.push(index),
+            Outcome::UnknownType { ignored: false } => self.unsure.unknown_type.push(index),
+            _ => {}
+        }
+    }
+
+    fn damage(&mut self, _: &Damage) {
+        self.progress.finish();
+    }
+}
