@@ -1,0 +1,257 @@
+//! Judgement: detectors watch the changes of each entry and say what is wrong, since when, and
+//! which entry did it.
+//!
+//! A detector is one file with one type that implements [`Detector`]; [`Audit::new`] lists them.
+
+pub mod finding;
+pub mod report;
+
+mod cause;
+mod children;
+mod damage;
+mod groups;
+mod orphan;
+mod outcomes;
+mod shape;
+
+use std::sync::Arc;
+
+use crate::entry::message::Message;
+use crate::entry::message_type::MessageTypes;
+use crate::evidence::{Damage, LogType, Record};
+use crate::fsm::state::State;
+use crate::replay::{Replayed, Subscriber};
+use crate::types::{Index, Term};
+use finding::{Committed, Finding, LeaderChange, Place, Until};
+
+/// Entries so near to the end of the log may not have been committed (storage.md 7, 3).
+const DOUBTFUL_TAIL: u64 = 64;
+
+/// Watches a replay for one kind of fault, or a few that belong together.
+trait Detector {
+    /// The state that the replay starts from.
+    fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
+        let _ = (state, at, findings);
+    }
+
+    /// An entry was replayed; `at` is its place.
+    fn entry(&mut self, entry: &Replayed<'_>, at: &Place, findings: &mut Findings);
+
+    /// Entries are lost here.
+    fn damage(&mut self, damage: &Damage, findings: &mut Findings) {
+        let _ = (damage, findings);
+    }
+
+    /// The replay is over; `state` is what it came to.
+    fn finish(&mut self, state: &State, findings: &mut Findings) {
+        let _ = (state, findings);
+    }
+}
+
+/// Collects findings; what lasts is opened, and closed later.
+#[derive(Debug, Default)]
+struct Findings {
+    list: Vec<Finding>,
+    leader_change: Option<LeaderChange>,
+}
+
+/// A finding that is still open.
+type Open = usize;
+
+impl Findings {
+    fn add(&mut self, mut finding: Finding) -> Open {
+        finding.leader_change = self.leader_change;
+        self.list.push(finding);
+        self.list.len() - 1
+    }
+
+    fn open(&mut self, mut finding: Finding) -> Open {
+        finding.until = Some(Until::Never);
+        self.add(finding)
+    }
+
+    fn get(&mut self, open: Open) -> Option<&mut Finding> {
+        self.list.get_mut(open)
+    }
+
+    fn close(&mut self, open: Open, at: &Place) {
+        if let Some(finding) = self.list.get_mut(open) {
+            finding.until = Some(Until::Index(at.index));
+            finding.until_entry = Some(at.entry.clone());
+        }
+    }
+}
+
+/// Subscribes to a replay and judges it.
+pub struct Audit {
+    detectors: Vec<Box<dyn Detector>>,
+    findings: Findings,
+    names: Names,
+    term: Term,
+    first_term: Option<Term>,
+    entries: u64,
+    last: Index,
+    proven: Index,
+    undecodable: u64,
+    rejected: u64,
+}
+
+impl Audit {
+    /// An audit with every detector. `types` names the message types.
+    pub fn new(types: MessageTypes) -> Self {
+        Audit {
+            detectors: vec![
+                Box::new(children::ChildrenDetector::default()),
+                Box::new(groups::GroupDetector::default()),
+                Box::new(outcomes::OutcomeDetector),
+                Box::new(shape::ShapeDetector::default()),
+                Box::new(orphan::OrphanDetector::default()),
+                Box::new(damage::DamageDetector::default()),
+            ],
+            findings: Findings::default(),
+            names: Names::new(types),
+            term: Term(0),
+            first_term: None,
+            entries: 0,
+            last: Index(0),
+            proven: Index(0),
+            undecodable: 0,
+            rejected: 0,
+        }
+    }
+
+    fn note_term(&mut self, record: &Record<'_>) {
+        // The bootstrap entry's own term is no leader's, so the first election changes none.
+        let bootstrap = record.index == Index(1);
+        if record.term > self.term {
+            self.term = record.term;
+            if self.first_term.is_some() {
+                self.findings.leader_change = Some(LeaderChange { index: record.index, term: record.term });
+            }
+        }
+        if self.first_term.is_none() && !bootstrap {
+            self.first_term = Some(record.term);
+        }
+    }
+
+    /// Everything that the replay showed, in order of index.
+    pub fn finish(mut self, state: &State) -> Audited {
+        for detector in &mut self.detectors {
+            detector.finish(state, &mut self.findings);
+        }
+        let mut findings = std::mem::take(&mut self.findings.list);
+        for finding in &mut findings {
+            finding.committed = self.committed(&finding.at);
+        }
+        findings.sort_by(|a, b| {
+            (a.at.index, &a.namespace, &a.parent, &a.job, a.kind, a.counter).cmp(&(
+                b.at.index,
+                &b.namespace,
+                &b.parent,
+                &b.job,
+                b.kind,
+                b.counter,
+            ))
+        });
+        Audited { findings, entries: self.entries, undecodable: self.undecodable, rejected: self.rejected }
+    }
+
+    fn committed(&self, at: &Place) -> Option<Committed> {
+        if at.index > self.last {
+            return None;
+        }
+        Some(if at.index <= self.proven {
+            Committed::Proven
+        } else if at.index.0 + DOUBTFUL_TAIL <= self.last.0 {
+            Committed::Inferred
+        } else {
+            Committed::Unknown
+        })
+    }
+}
+
+/// What an audit found.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    /// Every finding, in order of index.
+    pub findings: Vec<Finding>,
+    /// How many entries were replayed.
+    pub entries: u64,
+    /// How many of them could not be decoded.
+    pub undecodable: u64,
+    /// How many of them the FSM refused.
+    pub rejected: u64,
+}
+
+impl Subscriber for Audit {
+    fn base(&mut self, state: &State, index: Index, term: Term) {
+        let at = Place { index, term, entry: "snapshot".into() };
+        self.term = term;
+        if index > Index(0) {
+            self.first_term = Some(term);
+            self.proven = index;
+            self.last = index;
+        }
+        for detector in &mut self.detectors {
+            detector.base(state, &at, &mut self.findings);
+        }
+    }
+
+    fn entry(&mut self, entry: Replayed<'_>) {
+        use crate::fsm::outcome::Outcome;
+        self.note_term(entry.record);
+        self.entries += 1;
+        self.last = entry.record.index;
+        if let Some(applied) = proves_applied(&entry) {
+            self.proven = self.proven.max(applied);
+        }
+        match entry.step.outcome {
+            Outcome::Undecodable(_) | Outcome::Empty => self.undecodable += 1,
+            Outcome::Refused(_) | Outcome::PartiallyApplied(_) => self.rejected += 1,
+            _ => {}
+        }
+        let at = Place { index: entry.record.index, term: entry.record.term, entry: self.names.of(entry.record) };
+        for detector in &mut self.detectors {
+            detector.entry(&entry, &at, &mut self.findings);
+        }
+    }
+
+    fn damage(&mut self, damage: &Damage) {
+        for detector in &mut self.detectors {
+            detector.damage(damage, &mut self.findings);
+        }
+    }
+}
+
+/// The highest index below the entry that it mentions as applied: the leader had seen that one
+/// committed when it wrote this one (storage.md 7, 3).
+fn proves_applied(entry: &Replayed<'_>) -> Option<Index> {
+    let seen = match entry.message?.as_ref().ok()? {
+        Message::EvalUpdate(m) => m.evals.iter().map(|e| e.snapshot_index).max(),
+        Message::ApplyPlanResults(m) => m.job.as_ref().map(|job| job.modify_index),
+        _ => None,
+    }?;
+    (seen < entry.record.index.0).then_some(Index(seen))
+}
+
+/// The names of entries, each made once.
+struct Names {
+    types: MessageTypes,
+    commands: Vec<Option<Arc<str>>>,
+}
+
+impl Names {
+    fn new(types: MessageTypes) -> Self {
+        Names { types, commands: vec![None; 128] }
+    }
+
+    fn of(&mut self, record: &Record<'_>) -> Arc<str> {
+        match (record.kind, crate::entry::split(record.data)) {
+            (LogType::Command, Some(command)) => {
+                let Some(slot) = self.commands.get_mut(usize::from(command.kind)) else { return "".into() };
+                slot.get_or_insert_with(|| self.types.name(command.kind).as_ref().into()).clone()
+            }
+            (kind, _) => kind.name().into(),
+        }
+    }
+}

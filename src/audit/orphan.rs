@@ -1,0 +1,140 @@
+//! Things that wait for what never comes: live children without a parent, pending jobs without an
+//! evaluation, pending evaluations without a job.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::finding::{Finding, Kind, Place, Severity};
+use super::{Detector, Findings, Open};
+use crate::fsm::id::Id;
+use crate::fsm::state::State;
+use crate::replay::Replayed;
+use crate::types::{Index, JobKey};
+
+/// How many entries something may wait before that is worth a note (contract.md 3, `orphan`).
+const PATIENCE: u64 = 200;
+
+/// Something that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Waiting {
+    Job(JobKey),
+    Eval(Id),
+}
+
+/// Watches for orphans.
+#[derive(Default)]
+pub(super) struct OrphanDetector {
+    children: HashMap<JobKey, Open>,
+    since: HashMap<Waiting, Index>,
+    queue: VecDeque<(Waiting, Place)>,
+    told: HashMap<Waiting, Open>,
+}
+
+impl OrphanDetector {
+    fn judge_child(&mut self, key: &JobKey, state: &State, at: &Place, findings: &mut Findings) {
+        let parent = state.job(key).filter(|job| job.status != "dead").and_then(|job| job.parent());
+        let orphan = parent.filter(|parent| state.job(parent).is_none());
+        match (self.children.get(key).copied(), orphan) {
+            (None, Some(parent)) => {
+                let mut finding = Finding::new(Kind::Orphan, Severity::Note, at.clone()).about_parent(&parent);
+                finding.job = Some(key.id.clone());
+                finding.detail = Some("the child lives, and its parent is gone: nobody counts it".into());
+                self.children.insert(key.clone(), findings.open(finding));
+            }
+            (Some(open), None) => {
+                findings.close(open, at);
+                self.children.remove(key);
+            }
+            _ => {}
+        }
+    }
+
+    fn judge_job(&mut self, key: &JobKey, state: &State, at: &Place, findings: &mut Findings) {
+        let waits = state.job(key).is_some_and(|job| job.status == "pending") && state.references(key).evals == 0;
+        self.note(Waiting::Job(key.clone()), waits, at, findings);
+    }
+
+    fn judge_eval(&mut self, id: &Id, state: &State, at: &Place, findings: &mut Findings) {
+        let waits = state.eval(id).is_some_and(|eval| {
+            eval.status == "pending" && eval.triggered_by != "job-deregister" && state.job(&eval.job).is_none()
+        });
+        self.note(Waiting::Eval(id.clone()), waits, at, findings);
+    }
+
+    fn note(&mut self, what: Waiting, waits: bool, at: &Place, findings: &mut Findings) {
+        if waits {
+            if !self.since.contains_key(&what) {
+                self.since.insert(what.clone(), at.index);
+                self.queue.push_back((what, at.clone()));
+            }
+        } else if self.since.remove(&what).is_some()
+            && let Some(open) = self.told.remove(&what)
+        {
+            findings.close(open, at);
+        }
+    }
+
+    /// Tells of those whose patience is over at `now`.
+    fn tell(&mut self, now: Index, state: &State, findings: &mut Findings) {
+        while self.queue.front().is_some_and(|(_, at)| at.index.0 + PATIENCE <= now.0) {
+            let Some((what, at)) = self.queue.pop_front() else { return };
+            if self.since.get(&what) != Some(&at.index) {
+                continue;
+            }
+            let finding = Finding::new(Kind::Orphan, Severity::Note, at.clone());
+            let finding = match &what {
+                Waiting::Job(key) => Finding {
+                    detail: Some(format!("the job is pending and has had no evaluation for {PATIENCE} entries")),
+                    ..finding.about_job(key)
+                },
+                Waiting::Eval(id) => {
+                    let detail =
+                        format!("evaluation {id} is pending, and its job has been gone for {PATIENCE} entries");
+                    let finding = Finding { detail: Some(detail), ..finding };
+                    state.eval(id).map(|eval| finding.clone().about_job(&eval.job)).unwrap_or(finding)
+                }
+            };
+            self.told.insert(what, findings.open(finding));
+        }
+    }
+}
+
+impl Detector for OrphanDetector {
+    fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
+        let mut jobs: Vec<&JobKey> = state.jobs().map(|job| &job.key).collect();
+        jobs.sort();
+        for key in jobs {
+            self.judge_child(key, state, at, findings);
+            self.judge_job(key, state, at, findings);
+        }
+        let mut evals: Vec<&Id> = state.evals().map(|eval| &eval.id).collect();
+        evals.sort();
+        for id in evals {
+            self.judge_eval(id, state, at, findings);
+        }
+    }
+
+    fn entry(&mut self, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
+        let state = entry.state;
+        for row in &entry.net.jobs {
+            self.judge_child(row.key, state, at, findings);
+            self.judge_job(row.key, state, at, findings);
+            if row.before.is_none() != row.after.is_none() {
+                let children: Vec<JobKey> = state.children(row.key).map(|job| job.key.clone()).collect();
+                for child in children {
+                    self.judge_child(&child, state, at, findings);
+                }
+                let evals: Vec<Id> = state.evals_of(row.key).map(|eval| eval.id.clone()).collect();
+                for id in evals {
+                    self.judge_eval(&id, state, at, findings);
+                }
+            }
+        }
+        for row in &entry.net.evals {
+            self.judge_eval(row.key, state, at, findings);
+            if let Some(eval) = row.after.or(row.before) {
+                self.judge_job(&eval.job, state, at, findings);
+            }
+        }
+        self.tell(at.index, state, findings);
+    }
+}

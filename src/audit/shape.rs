@@ -1,0 +1,78 @@
+//! Parents that are dead without having been stopped, and summaries that lack what their job needs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::finding::{Finding, Kind, Place, Severity};
+use super::{Detector, Findings, Open};
+use crate::fsm::row::{Job, Summary};
+use crate::fsm::state::State;
+use crate::replay::Replayed;
+use crate::types::JobKey;
+
+/// Watches every job together with its summary.
+#[derive(Default)]
+pub(super) struct ShapeDetector {
+    open: HashMap<(JobKey, Kind), Open>,
+}
+
+impl ShapeDetector {
+    fn judge(&mut self, key: &JobKey, state: &State, at: &Place, findings: &mut Findings) {
+        let job = state.job(key).map(|j| &**j);
+        let summary = state.summary(key).map(|s| &**s);
+        let faults = [
+            (Kind::StatusMismatch, job.and_then(status_fault)),
+            (Kind::SummaryShape, job.zip(summary).and_then(|(j, s)| shape_fault(j, s))),
+        ];
+        for (kind, fault) in faults {
+            let open = (key.clone(), kind);
+            match (self.open.get(&open).copied(), fault) {
+                (None, Some(detail)) => {
+                    let finding = Finding::new(kind, Severity::Warning, at.clone());
+                    let finding = if job.is_some_and(Job::is_parent) {
+                        finding.about_parent(key)
+                    } else {
+                        finding.about_job(key)
+                    };
+                    self.open.insert(open, findings.open(Finding { detail: Some(detail), ..finding }));
+                }
+                (Some(finding), None) => {
+                    findings.close(finding, at);
+                    self.open.remove(&open);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn status_fault(job: &Job) -> Option<String> {
+    (job.is_parent() && !job.stop && job.status == "dead")
+        .then(|| "a parent that is not stopped is running under every rule book, but this one is dead".into())
+}
+
+/// What a reconcile leaves, no children for others and no groups for parents, is normal.
+fn shape_fault(job: &Job, summary: &Summary) -> Option<String> {
+    if job.is_parent() {
+        return summary.children.is_none().then(|| "the parent's summary has no Children".into());
+    }
+    let missing = job.groups.iter().find(|group| summary.group(&group.name).is_none())?;
+    Some(format!("the summary lacks the job's group {:?}, so plans for it are refused", missing.name))
+}
+
+impl Detector for ShapeDetector {
+    fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
+        let keys: BTreeSet<&JobKey> = state.jobs().map(|job| &job.key).collect();
+        for key in keys {
+            self.judge(key, state, at, findings);
+        }
+    }
+
+    fn entry(&mut self, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
+        for row in &entry.net.jobs {
+            self.judge(row.key, entry.state, at, findings);
+        }
+        for row in &entry.net.summaries {
+            self.judge(row.key, entry.state, at, findings);
+        }
+    }
+}
