@@ -4,6 +4,7 @@ use std::io;
 
 use crate::evidence::EvidenceError;
 use crate::exit::Exit;
+use crate::rows::RowError;
 
 /// Why a command gave no answer. Each message is one line that names the place and the next step.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,9 @@ pub enum Error {
     /// The evidence is there but does not reach to what was asked for.
     #[error("{0}")]
     OutOfEvidence(String),
+    /// A row of the state cannot be rebuilt from the evidence.
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// The output could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[source] io::Error),

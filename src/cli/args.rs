@@ -43,6 +43,8 @@ pub enum Command {
     Info(InfoArgs),
     /// The entries of the log, decoded.
     Logs(LogsArgs),
+    /// The whole server state right after an entry.
+    State(StateArgs),
     /// Every index at which a job's status or summary changed.
     Timeline(TimelineArgs),
     /// Print the completion script of a shell.
@@ -112,6 +114,37 @@ pub struct LogsArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `state [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope state [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope state --last-index 1608 server/raft
+  raftscope state --tables Jobs,JobSummaries --filter job=report --format table server/raft
+  raftscope state --jq '.JobSummaries[] | select(.Children.Running < 0) | .JobID' server/raft")]
+pub struct StateArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Only these tables, as in Jobs,JobSummaries.
+    #[arg(long, value_name = "TABLES", value_delimiter = ',')]
+    pub tables: Vec<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries: the state is that after the last one; with a first one, only rows changed since.
     #[command(flatten)]
     pub range: RangeArgs,
     /// Which rows.

@@ -21,6 +21,7 @@ mod onedash;
 mod options;
 mod replaying;
 mod reporter;
+mod state;
 mod timeline;
 mod usage;
 
@@ -59,6 +60,7 @@ fn run(command: Command) -> Exit {
     let (reporter, result) = match command {
         Command::Info(args) => info::run(&args),
         Command::Logs(args) => logs::run(&args),
+        Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),

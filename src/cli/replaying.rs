@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::rules::{Rules, Version};
+use crate::fsm::state::State;
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Replayed, Subscriber};
@@ -149,6 +150,11 @@ impl Prepared<'_> {
         let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut [&mut watch, subscriber])?;
         watch.progress.finish();
         Ok(Ended { reached, unsure: watch.unsure })
+    }
+
+    /// The state as the replay left it.
+    pub fn state(&self) -> &State {
+        self.fsm.state()
     }
 
     /// Tells what makes the answer unsure, and the exit code of an answer that has no findings.

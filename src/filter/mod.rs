@@ -188,6 +188,11 @@ impl Filter {
         !self.texts.is_empty()
     }
 
+    /// True when the type of the entry is asked for.
+    pub fn needs_type(&self) -> bool {
+        self.types.is_some() || !self.not_types.is_empty()
+    }
+
     /// The first and the last index that can match, given those of the log.
     pub fn index_bounds(&self, first: Index, last: Index) -> (Index, Index) {
         let ends = self.indexes.iter().map(|t| t.ends(last));

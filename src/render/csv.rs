@@ -6,23 +6,28 @@ use std::io::Write;
 use super::{Row, Rows, Shape, io, json_text};
 use crate::error::Error;
 
-/// Writes rows as CSV records, by the keys of [`Shape::csv`].
+/// Writes rows as CSV records, a column for each key.
 pub struct Sheet<'w> {
     out: csv::Writer<Box<dyn Write + 'w>>,
-    shape: &'static Shape,
+    columns: Vec<Cow<'static, str>>,
     begun: bool,
     json: Vec<u8>,
 }
 
 impl<'w> Sheet<'w> {
-    /// A sheet without its header line yet.
+    /// A sheet of the columns of [`Shape::csv`], without its header line yet.
     pub fn new(shape: &'static Shape, out: Box<dyn Write + 'w>) -> Self {
-        Sheet { out: csv::Writer::from_writer(out), shape, begun: false, json: Vec::new() }
+        Self::with_columns(shape.csv.iter().map(|c| Cow::Borrowed(*c)).collect(), out)
+    }
+
+    /// A sheet of these columns, without its header line yet.
+    pub fn with_columns(columns: Vec<Cow<'static, str>>, out: Box<dyn Write + 'w>) -> Self {
+        Sheet { out: csv::Writer::from_writer(out), columns, begun: false, json: Vec::new() }
     }
 
     fn header(&mut self) -> Result<(), Error> {
         if !std::mem::replace(&mut self.begun, true) {
-            self.out.write_record(self.shape.csv).map_err(failed)?;
+            self.out.write_record(self.columns.iter().map(|c| c.as_bytes())).map_err(failed)?;
         }
         Ok(())
     }
@@ -53,7 +58,7 @@ impl Rows for Sheet<'_> {
         self.header()?;
         self.json.clear();
         row.json(&mut self.json);
-        for column in self.shape.csv {
+        for column in &self.columns {
             let is_it =
                 |key: &[u8]| key.len() == column.len() + 2 && key.get(1..=column.len()) == Some(column.as_bytes());
             let value = json_text::members(&self.json).find(|(key, _)| is_it(key)).map_or(&b""[..], |(_, v)| v);

@@ -1,0 +1,103 @@
+//! `state`: the whole server state right after an entry.
+
+use std::path::PathBuf;
+
+use super::args::StateArgs;
+use super::options::{self, Output, Range, Rows};
+use super::replaying::{self, Replaying};
+use super::reporter::Reporter;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::notes::Notes;
+use crate::render::Format;
+use crate::replay::{Replayed, Subscriber};
+use crate::rows::{LogBodies, Table};
+use crate::suggest;
+
+mod facts;
+mod print;
+mod table;
+
+/// What `state` was asked for.
+#[derive(Debug)]
+struct Options {
+    path: PathBuf,
+    tables: Vec<Table>,
+    replaying: Replaying,
+    range: Range,
+    rows: Rows,
+    output: Output,
+}
+
+/// Prints the state.
+pub fn run(args: &StateArgs) -> (Reporter, Result<Exit, Error>) {
+    let reporter = options::reporter(&args.feedback, args.output.color);
+    let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
+    (reporter, result)
+}
+
+fn checked(args: &StateArgs, reporter: &Reporter) -> Result<Options, Error> {
+    let tables = tables(&args.tables)?;
+    let output = Output::new(&args.output, Format::Json, reporter)?;
+    if output.style.format == Format::Csv && tables.len() != 1 {
+        return Err(Error::Usage("--format csv holds one table; name it, as in --tables Jobs".into()));
+    }
+    Ok(Options {
+        path: options::one_path("state", &args.paths)?,
+        tables,
+        replaying: Replaying::new(&args.replay, reporter)?,
+        range: Range::new(&args.range)?,
+        rows: Rows::new(&args.filter)?,
+        output,
+    })
+}
+
+/// The tables of `--tables`, in their own order; all where none is named.
+fn tables(names: &[String]) -> Result<Vec<Table>, Error> {
+    if names.is_empty() {
+        return Ok(Table::ALL.to_vec());
+    }
+    let mut wanted = Vec::new();
+    for name in names {
+        let known = || Table::ALL.iter().map(|t| t.name());
+        let table = Table::parse(name).ok_or_else(|| {
+            let hint = suggest::hint(name, known());
+            let all = known().collect::<Vec<_>>().join(", ");
+            let hint = if hint.is_empty() { format!("; there are {all}") } else { hint };
+            Error::Usage(format!("--tables: there is no table `{name}`{hint}"))
+        })?;
+        wanted.push(table);
+    }
+    Ok(Table::ALL.iter().copied().filter(|t| wanted.contains(t)).collect())
+}
+
+/// The state is asked for only at the end.
+struct Silent;
+
+impl Subscriber for Silent {
+    fn entry(&mut self, _: Replayed<'_>) {}
+}
+
+fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
+    let mut notes = reporter;
+    let Some(mut replay) = replaying::prepare(&options.path, &options.replaying, &options.range, reporter)? else {
+        return print::empty(options);
+    };
+    let ended = replay.run(&mut Silent)?;
+    notes.detail(format!("the state after entry {}, term {}", ended.reached.index, ended.reached.term));
+    let bodies = LogBodies::new(&*replay.evidence.log);
+    let view = print::View {
+        state: replay.state(),
+        bodies: &bodies,
+        choice: facts::Choice {
+            rows: &options.rows,
+            since: replay.from_asked.then_some(replay.range.0),
+            last: replay.last(),
+            log: &*replay.evidence.log,
+            terms: &replay.evidence.window.terms,
+            state: replay.state(),
+        },
+    };
+    print::state(options, &view)?;
+    Ok(replay.judge(&ended))
+}
