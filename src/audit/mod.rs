@@ -3,6 +3,7 @@
 //!
 //! A detector is one file with one type that implements [`Detector`]; [`Audit::new`] lists them.
 
+pub mod baseline;
 pub mod finding;
 pub mod report;
 
@@ -14,6 +15,7 @@ mod orphan;
 mod outcomes;
 mod shape;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::entry::message::Message;
@@ -21,7 +23,7 @@ use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Damage, LogType, Record};
 use crate::fsm::state::State;
 use crate::replay::{Replayed, Subscriber};
-use crate::types::{Index, Term};
+use crate::types::{Index, JobKey, Term};
 use finding::{Committed, Finding, LeaderChange, Place, Until};
 
 /// Entries so near to the end of the log may not have been committed (storage.md 7, 3).
@@ -143,6 +145,7 @@ impl Audit {
         for finding in &mut findings {
             finding.committed = self.committed(&finding.at);
         }
+        let parents = parents(state, &findings);
         findings.sort_by(|a, b| {
             (a.at.index, &a.namespace, &a.parent, &a.job, a.kind, a.counter).cmp(&(
                 b.at.index,
@@ -153,7 +156,7 @@ impl Audit {
                 b.counter,
             ))
         });
-        Audited { findings, entries: self.entries, undecodable: self.undecodable, rejected: self.rejected }
+        Audited { findings, entries: self.entries, undecodable: self.undecodable, rejected: self.rejected, parents }
     }
 
     fn committed(&self, at: &Place) -> Option<Committed> {
@@ -181,6 +184,15 @@ pub struct Audited {
     pub undecodable: u64,
     /// How many of them the FSM refused.
     pub rejected: u64,
+    /// Every parent: those there are at the end, and those of findings; in order.
+    pub parents: Vec<JobKey>,
+}
+
+/// The parents there are at the end, and those that findings are about.
+fn parents(state: &State, findings: &[Finding]) -> Vec<JobKey> {
+    let named = findings.iter().filter_map(|f| Some(JobKey { namespace: f.namespace.clone()?, id: f.parent.clone()? }));
+    let there = state.jobs().filter(|job| job.is_parent()).map(|job| job.key.clone());
+    named.chain(there).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 impl Subscriber for Audit {

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::Audited;
+use super::baseline::Baseline;
 use super::finding::{Finding, Severity};
 use crate::exit::Exit;
-use crate::types::{Index, Term};
+use crate::types::{Index, JobKey, Term};
 
 /// Version of the document's shape.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -89,6 +90,32 @@ pub struct Report {
     pub complete: bool,
     /// The findings, in order of index.
     pub findings: Vec<Reported>,
+    /// Every parent that was watched, in order; for the formats that list what is right as well.
+    #[serde(skip)]
+    pub parents: Vec<JobKey>,
+}
+
+/// How findings are weighed.
+#[derive(Clone, Copy, Debug)]
+pub struct Judging<'b> {
+    /// The least severity that makes the verdict `findings`.
+    pub fail_on: Severity,
+    /// List every finding, and not only the first of each kind, parent and counter.
+    pub all: bool,
+    /// Faults that are known and fail nothing.
+    pub baseline: Option<&'b Baseline>,
+}
+
+impl Judging<'_> {
+    fn knows(&self, finding: &Finding) -> bool {
+        self.baseline.is_some_and(|baseline| baseline.knows(&finding.fingerprint()))
+    }
+
+    /// Whether a finding makes the verdict `findings`. What is about the evidence never does
+    /// (contract.md 2).
+    pub fn fails(&self, finding: &Finding) -> bool {
+        finding.severity >= self.fail_on && !finding.is_about_evidence() && !self.knows(finding)
+    }
 }
 
 /// A finding, standing for others like it.
@@ -100,6 +127,9 @@ pub struct Reported {
     /// Later findings of the same kind, parent and counter that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
+    /// The baseline lists it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
 }
 
 // serde asks for this signature.
@@ -108,19 +138,21 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Report {
-    /// The report on an audit. `fail_on` is the least severity that makes the verdict `findings`;
-    /// `all` lists every finding and not only the first of each kind, parent and counter;
-    /// `reaches` is false where the replay ended early or began without a base.
-    pub fn new(evidence: EvidenceSummary, audited: Audited, fail_on: Severity, all: bool, reaches: bool) -> Self {
+    /// The report on an audit; `reaches` is false where the replay ended early or began without a
+    /// base.
+    pub fn new(evidence: EvidenceSummary, audited: Audited, judging: &Judging<'_>, reaches: bool) -> Self {
         let complete = reaches && !audited.findings.iter().any(Finding::is_about_evidence);
-        let failed = audited.findings.iter().any(|f| f.severity >= fail_on && !f.is_about_evidence());
+        let failed = audited.findings.iter().any(|f| judging.fails(f));
         let verdict = match (failed, complete) {
             (true, _) => Verdict::Findings,
             (false, true) => Verdict::Clean,
             (false, false) => Verdict::Inconclusive,
         };
-        let findings = if all { listed(audited.findings) } else { folded(audited.findings) };
-        Report { schema_version: SCHEMA_VERSION, evidence, verdict, complete, findings }
+        let mut findings = if judging.all { listed(audited.findings) } else { folded(audited.findings) };
+        for reported in &mut findings {
+            reported.known = judging.knows(&reported.finding);
+        }
+        Report { schema_version: SCHEMA_VERSION, evidence, verdict, complete, findings, parents: audited.parents }
     }
 
     /// The exit code. With `allow_incomplete` an inconclusive verdict is a warning's matter only.
@@ -144,7 +176,7 @@ impl Report {
 }
 
 fn listed(findings: Vec<Finding>) -> Vec<Reported> {
-    findings.into_iter().map(|finding| Reported { finding, more: 0 }).collect()
+    findings.into_iter().map(|finding| Reported { finding, more: 0, known: false }).collect()
 }
 
 /// The first of each kind, parent and counter, with the number of those behind it.
@@ -160,7 +192,7 @@ fn folded(findings: Vec<Finding>) -> Vec<Reported> {
             }
             None => {
                 places.insert(finding.fingerprint(), out.len());
-                out.push(Reported { finding, more: 0 });
+                out.push(Reported { finding, more: 0, known: false });
             }
         }
     }

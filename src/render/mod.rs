@@ -12,7 +12,9 @@ pub mod csv;
 mod jq;
 pub mod json;
 pub mod json_text;
+pub mod junit;
 pub mod ndjson;
+pub mod sarif;
 pub mod table;
 pub mod text;
 
