@@ -4,6 +4,7 @@ use std::io;
 
 use crate::evidence::EvidenceError;
 use crate::exit::Exit;
+use crate::ledger::LedgerError;
 use crate::rows::RowError;
 
 /// Why a command gave no answer. Each message is one line that names the place and the next step.
@@ -15,6 +16,9 @@ pub enum Error {
     /// The evidence cannot be read at all.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+    /// The ledger that was named cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The evidence is there but does not reach to what was asked for.
     #[error("{0}")]
     OutOfEvidence(String),

@@ -21,6 +21,7 @@ pub mod exit;
 pub mod filter;
 pub mod fsm;
 pub mod jq;
+pub mod ledger;
 pub mod net;
 pub mod notes;
 pub mod progress;

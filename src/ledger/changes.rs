@@ -1,0 +1,254 @@
+//! From what an entry did to rows of `count_change`, `job_change` and `group_change`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use rusqlite::{Connection, Result};
+
+use super::rows::{CountRow, GroupRow, JobFacts, JobRow};
+use super::spans::Spans;
+use crate::fsm::id::Word;
+use crate::fsm::outcome::CountMove;
+use crate::fsm::row::{Children, GroupSummary, Job, Summary};
+use crate::fsm::state::State;
+use crate::net::Net;
+use crate::replay::Replayed;
+use crate::types::JobKey;
+
+/// The rows in force under one job name.
+#[derive(Default)]
+struct Open {
+    /// Its row of `job_change`, while the job exists.
+    job: Option<i64>,
+    /// Its row of `count_change` with the counters there.
+    count: Option<(i64, Option<Children>)>,
+    /// Its rows of `group_change`.
+    groups: Vec<(Arc<str>, i64)>,
+}
+
+/// A job and its summary before and after an entry.
+struct Touched<'a> {
+    key: &'a JobKey,
+    job: (Option<&'a Job>, Option<&'a Job>),
+    summary: (Option<&'a Summary>, Option<&'a Summary>),
+}
+
+/// The three tables of changes.
+pub(super) struct Changes<'c> {
+    jobs: Spans<'c, JobRow>,
+    groups: Spans<'c, GroupRow>,
+    counts: Spans<'c, CountRow>,
+    open: HashMap<JobKey, Open, RandomState>,
+}
+
+impl<'c> Changes<'c> {
+    /// Goes on from the rows that are in force.
+    pub(super) fn new(conn: &'c Connection) -> Result<Self> {
+        let mut changes = Changes {
+            jobs: Spans::new(conn)?,
+            groups: Spans::new(conn)?,
+            counts: Spans::new(conn)?,
+            open: HashMap::default(),
+        };
+        changes.load(conn)?;
+        Ok(changes)
+    }
+
+    fn load(&mut self, conn: &Connection) -> Result<()> {
+        let open = &mut self.open;
+        let mut rows = conn.prepare("SELECT namespace, job, id FROM job_change WHERE until_idx IS NULL")?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let key = JobKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
+            open.entry(key).or_default().job = Some(row.get(2)?);
+        }
+        let mut rows =
+            conn.prepare("SELECT namespace, job, task_group, id FROM group_change WHERE until_idx IS NULL")?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let key = JobKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
+            open.entry(key).or_default().groups.push((row.get::<_, String>(2)?.into(), row.get(3)?));
+        }
+        let mut rows = conn.prepare(
+            "SELECT namespace, parent, id, pending, running, dead FROM count_change WHERE until_idx IS NULL",
+        )?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let key = JobKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
+            let children = match row.get(3)? {
+                Some(pending) => Some(Children { pending, running: row.get(4)?, dead: row.get(5)? }),
+                None => None,
+            };
+            open.entry(key).or_default().count = Some((row.get(2)?, children));
+        }
+        Ok(())
+    }
+
+    /// The rows of the state that a replay starts from.
+    pub(super) fn base(&mut self, idx: i64, state: &State) -> Result<()> {
+        let mut jobs: Vec<_> = state.jobs().collect();
+        jobs.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        for job in jobs {
+            let summary = state.summary(&job.key).map(|s| &**s);
+            let touched = Touched { key: &job.key, job: (None, Some(job)), summary: (None, summary) };
+            self.touch(idx, &touched, true)?;
+        }
+        // A summary can be left without its job.
+        let mut rest: Vec<_> = state.summaries().filter(|(key, _)| state.job(key).is_none()).collect();
+        rest.sort_unstable_by_key(|(key, _)| *key);
+        for (key, summary) in rest {
+            self.recount(idx, key, None, Some(summary))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of one entry.
+    pub(super) fn entry(&mut self, idx: i64, entry: &Replayed<'_>) -> Result<()> {
+        for count_move in &entry.step.moves {
+            self.count_move(idx, count_move)?;
+        }
+        for touched in touched(entry.net, entry.state) {
+            self.touch(idx, &touched, false)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all rows that wait.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.jobs.flush()?;
+        self.groups.flush()?;
+        self.counts.flush()
+    }
+
+    fn count_move(&mut self, idx: i64, count_move: &CountMove) -> Result<()> {
+        let open = self.open.entry(count_move.parent.clone()).or_default();
+        if let Some((id, _)) = open.count {
+            self.counts.end(id, idx)?;
+        }
+        let id = self.counts.begin(CountRow::of(idx, count_move), None)?;
+        open.count = Some((id, Some(count_move.after)));
+        Ok(())
+    }
+
+    fn touch(&mut self, idx: i64, touched: &Touched<'_>, from_snapshot: bool) -> Result<()> {
+        let Touched { key, job, summary } = *touched;
+        self.recount(idx, key, job.1, summary.1)?;
+        let facts = (job.0.map(JobFacts::of), job.1.map(JobFacts::of));
+        let (before, after) = (View::of(job.0, summary.0), View::of(job.1, summary.1));
+        let in_timeline = before != after;
+        if !in_timeline && facts.0 == facts.1 {
+            return Ok(());
+        }
+        let gone = job.1.is_none();
+        let row = JobRow {
+            idx,
+            key: key.clone(),
+            old_status: before.status.cloned(),
+            facts: facts.1,
+            children: after.children,
+            groups: after.groups.map(<[_]>::len),
+            in_timeline,
+            from_snapshot,
+        };
+        let id = self.jobs.begin(row, gone.then_some(idx))?;
+        let open = self.open.entry(key.clone()).or_default();
+        if let Some(before) = open.job.replace(id) {
+            self.jobs.end(before, idx)?;
+        }
+        if before.groups != after.groups {
+            let groups = (before.groups.unwrap_or_default(), after.groups.unwrap_or_default());
+            regroup(&mut self.groups, open, idx, key, groups)?;
+        }
+        if gone {
+            open.job = None;
+            if open.count.is_none() {
+                self.open.remove(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// A row for a change of children that no move made, of a job that is a parent or counts as one.
+    fn recount(&mut self, idx: i64, key: &JobKey, job: Option<&Job>, summary: Option<&Summary>) -> Result<()> {
+        let after = summary.and_then(|s| s.children);
+        let open = self.open.get_mut(key).and_then(|open| open.count);
+        match (open, after) {
+            (Some((_, before)), after) if before == after => return Ok(()),
+            (Some((id, _)), _) => self.counts.end(id, idx)?,
+            (None, Some(children)) if job.is_some_and(Job::is_parent) || children != Children::default() => {}
+            (None, _) => return Ok(()),
+        }
+        let row = CountRow { idx, parent: key.clone(), moved: None, children: after };
+        let id = self.counts.begin(row, None)?;
+        self.open.entry(key.clone()).or_default().count = Some((id, after));
+        Ok(())
+    }
+}
+
+type Groups = [(Arc<str>, GroupSummary)];
+
+/// What the timeline shows of a job; of a summary without its job, nothing.
+#[derive(PartialEq)]
+struct View<'a> {
+    status: Option<&'a Word>,
+    children: Option<Children>,
+    groups: Option<&'a Groups>,
+}
+
+impl<'a> View<'a> {
+    fn of(job: Option<&'a Job>, summary: Option<&'a Summary>) -> Self {
+        let summary = job.and(summary);
+        View {
+            status: job.map(|j| &j.status),
+            children: summary.and_then(|s| s.children),
+            groups: summary.map(|s| s.groups.as_slice()),
+        }
+    }
+}
+
+/// Ends the rows of groups that changed or went, and begins those of groups that changed or came.
+fn regroup(
+    rows: &mut Spans<'_, GroupRow>,
+    open: &mut Open,
+    idx: i64,
+    key: &JobKey,
+    (before, after): (&Groups, &Groups),
+) -> Result<()> {
+    let find = |groups: &Groups, name: &str| groups.iter().find(|(n, _)| **n == *name).map(|(_, g)| *g);
+    for (name, _) in before {
+        if find(after, name).is_none()
+            && let Some(at) = open.groups.iter().position(|(n, _)| n == name)
+        {
+            rows.end(open.groups.swap_remove(at).1, idx)?;
+        }
+    }
+    for (name, numbers) in after {
+        if find(before, name) == Some(*numbers) {
+            continue;
+        }
+        let row = GroupRow { idx, key: key.clone(), group: name.clone(), numbers: *numbers };
+        let id = rows.begin(row, None)?;
+        match open.groups.iter_mut().find(|(n, _)| n == name) {
+            Some((_, before)) => rows.end(std::mem::replace(before, id), idx)?,
+            None => open.groups.push((name.clone(), id)),
+        }
+    }
+    Ok(())
+}
+
+/// The jobs and summaries that an entry wrote, by name.
+fn touched<'a>(net: &Net<'a>, state: &'a State) -> Vec<Touched<'a>> {
+    let row = |key: &'a JobKey| {
+        let (job, summary) = (state.job(key).map(|j| &**j), state.summary(key).map(|s| &**s));
+        Touched { key, job: (job, job), summary: (summary, summary) }
+    };
+    let mut rows: BTreeMap<&JobKey, Touched<'_>> = BTreeMap::new();
+    for job in &net.jobs {
+        rows.entry(job.key).or_insert_with(|| row(job.key)).job.0 = job.before.map(|j| &**j);
+    }
+    for summary in &net.summaries {
+        rows.entry(summary.key).or_insert_with(|| row(summary.key)).summary.0 = summary.before.map(|s| &**s);
+    }
+    rows.into_values().collect()
+}

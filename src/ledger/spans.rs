@@ -1,0 +1,79 @@
+//! Rows that hold from one index to another.
+//!
+//! When a row begins it is not known when it ends. Rows wait in memory in order of their making;
+//! most have ended when they are written, which saves an update each.
+
+use std::collections::VecDeque;
+
+use rusqlite::{Connection, Result, Statement, params};
+
+/// How many rows of a table wait before the older half is written.
+const WAITING: usize = 8192;
+
+/// A row of a table that has `id`, `idx` and `until_idx`.
+pub(super) trait Row {
+    /// The table.
+    const TABLE: &'static str;
+
+    /// Inserts; parameters 1 and 2 are `id` and `until_idx`.
+    const INSERT: &'static str;
+
+    /// Runs the insert.
+    fn insert(&self, statement: &mut Statement<'_>, id: i64, until: Option<i64>) -> Result<()>;
+}
+
+/// The rows of one table.
+pub(super) struct Spans<'c, R> {
+    insert: Statement<'c>,
+    update: Statement<'c>,
+    /// The id of the first waiting row.
+    first: i64,
+    waiting: VecDeque<(R, Option<i64>)>,
+}
+
+impl<'c, R: Row> Spans<'c, R> {
+    /// Goes on behind the rows that a table has.
+    pub(super) fn new(conn: &'c Connection) -> Result<Self> {
+        let last = format!("SELECT coalesce(max(id), 0) FROM {}", R::TABLE);
+        let last: i64 = conn.query_row(&last, [], |row| row.get(0))?;
+        Ok(Spans {
+            insert: conn.prepare(R::INSERT)?,
+            update: conn.prepare(&format!("UPDATE {} SET until_idx = ?2 WHERE id = ?1", R::TABLE))?,
+            first: last + 1,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    /// Adds a row that is in force, or one that was never so after a whole entry; returns its id.
+    pub(super) fn begin(&mut self, row: R, until: Option<i64>) -> Result<i64> {
+        if self.waiting.len() >= WAITING {
+            self.write(WAITING / 2)?;
+        }
+        self.waiting.push_back((row, until));
+        Ok(self.first + self.waiting.len() as i64 - 1)
+    }
+
+    /// Ends a row at an index.
+    pub(super) fn end(&mut self, id: i64, idx: i64) -> Result<()> {
+        match usize::try_from(id - self.first).ok().and_then(|at| self.waiting.get_mut(at)) {
+            Some((_, until)) => *until = Some(idx),
+            None => {
+                self.update.execute(params![id, idx])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all rows that wait.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.write(self.waiting.len())
+    }
+
+    fn write(&mut self, count: usize) -> Result<()> {
+        for (row, until) in self.waiting.drain(..count) {
+            row.insert(&mut self.insert, self.first, until)?;
+            self.first += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! The one writer: hears a replay and keeps what happened.
+
+use std::fmt::Write as _;
+
+use crc64fast::Digest;
+use jiff::Timestamp;
+use rusqlite::{Connection, Result, Statement, params};
+
+use super::changes::Changes;
+use super::rows::int;
+use super::{Ledger, LedgerError};
+use crate::entry::message_type::MessageTypes;
+use crate::entry::split;
+use crate::evidence::{LogType, Record};
+use crate::fsm::outcome::Outcome;
+use crate::fsm::state::State;
+use crate::replay::{Replayed, Subscriber};
+use crate::types::{Index, Term};
+
+/// Writes what a replay tells into a ledger. A failure is kept until [`Writer::finish`].
+pub struct Writer<'l> {
+    ledger: &'l Ledger,
+    entry: Statement<'l>,
+    changes: Changes<'l>,
+    /// What is written already; entries up to here are not written again.
+    known: i64,
+    span: Option<Span>,
+    spans: Vec<Span>,
+    types: MessageTypes,
+    text: Texts,
+    failed: Option<rusqlite::Error>,
+}
+
+/// A row of `term_span`.
+struct Span {
+    first: i64,
+    last: i64,
+    term: i64,
+    entries: i64,
+}
+
+/// Texts that are made again for every entry.
+#[derive(Default)]
+struct Texts {
+    time: String,
+    hash: String,
+}
+
+impl<'l> Writer<'l> {
+    pub(super) fn new(ledger: &'l Ledger) -> std::result::Result<Self, LedgerError> {
+        ledger.ask(|conn| {
+            Ok(Writer {
+                ledger,
+                entry: conn.prepare(
+                    "INSERT INTO entry (idx, term, log_type, type, bytes, appended_at, outcome, detail, hash)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?,
+                changes: Changes::new(conn)?,
+                known: conn.query_row("SELECT coalesce(max(idx), -1) FROM entry", [], |row| row.get(0))?,
+                span: last_span(conn)?,
+                spans: Vec::new(),
+                types: MessageTypes::new(),
+                text: Texts::default(),
+                failed: None,
+            })
+        })
+    }
+
+    /// Names message types as the user did (`--message-type`).
+    pub fn name_types(&mut self, types: MessageTypes) {
+        self.types = types;
+    }
+
+    /// Ends the writing; the rows stand once [`Ledger::commit`] was called.
+    ///
+    /// # Errors
+    /// The first failure of any write.
+    pub fn finish(mut self) -> std::result::Result<(), LedgerError> {
+        let failed = self.failed.take();
+        let ledger = self.ledger;
+        ledger.ask(|conn| {
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            self.changes.flush()?;
+            self.spans.extend(self.span.take());
+            let mut insert = conn
+                .prepare("INSERT OR REPLACE INTO term_span (first_idx, last_idx, term, entries) VALUES (?, ?, ?, ?)")?;
+            for span in &self.spans {
+                insert.execute(params![span.first, span.last, span.term, span.entries])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn run(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) {
+        if self.failed.is_none() {
+            self.failed = work(self).err();
+        }
+    }
+
+    fn write_entry(&mut self, idx: i64, record: &Record<'_>, outcome: &Outcome) -> Result<()> {
+        let kind = match record.kind {
+            LogType::Command => split(record.data).map(|command| self.types.name(command.kind)),
+            _ => None,
+        };
+        let term = int(record.term.0);
+        self.entry.execute(params![
+            idx,
+            term,
+            record.kind.name(),
+            kind.as_deref(),
+            int(record.data.len() as u64),
+            record.appended_at.map(|time| rfc3339(&mut self.text.time, time)),
+            outcome.word(),
+            outcome.detail(),
+            hex(&mut self.text.hash, hash(record.data)),
+        ])?;
+        match &mut self.span {
+            Some(span) if span.term == term && span.last + 1 == idx => {
+                (span.last, span.entries) = (idx, span.entries + 1);
+            }
+            span => {
+                let next = Span { first: idx, last: idx, term, entries: 1 };
+                self.spans.extend(span.replace(next));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Subscriber for Writer<'_> {
+    fn base(&mut self, state: &State, index: Index, term: Term) {
+        if self.known >= 0 || index == Index(0) {
+            return;
+        }
+        let idx = int(index.0);
+        self.run(|writer| {
+            writer.changes.base(idx, state)?;
+            let insert = "INSERT INTO snapshot (idx, term, role) VALUES (?, ?, 'base')";
+            writer.ledger.conn.execute(insert, params![idx, int(term.0)]).map(drop)
+        });
+    }
+
+    fn entry(&mut self, entry: Replayed<'_>) {
+        let idx = int(entry.record.index.0);
+        if idx <= self.known {
+            return;
+        }
+        self.run(|writer| {
+            writer.write_entry(idx, entry.record, &entry.step.outcome)?;
+            if entry.step.changes.is_empty() {
+                return Ok(());
+            }
+            writer.changes.entry(idx, &entry)
+        });
+    }
+}
+
+fn last_span(conn: &Connection) -> Result<Option<Span>> {
+    let last = "SELECT first_idx, last_idx, term, entries FROM term_span ORDER BY first_idx DESC LIMIT 1";
+    let mut statement = conn.prepare(last)?;
+    let mut rows = statement.query([])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(Span { first: row.get(0)?, last: row.get(1)?, term: row.get(2)?, entries: row.get(3)? }))
+}
+
+/// The hash of an entry's payload that the ledger knows entries by: CRC-64/XZ. It tells logs apart
+/// that were not made to deceive.
+pub fn hash(data: &[u8]) -> u64 {
+    let mut digest = Digest::new();
+    digest.write(data);
+    digest.sum64()
+}
+
+/// A hash as it stands in the ledger.
+pub(super) fn hex(text: &mut String, hash: u64) -> &str {
+    text.clear();
+    // Writing to a String does not fail.
+    let _ = write!(text, "{hash:016x}");
+    text
+}
+
+/// A time as it stands in the ledger, always with nine decimals, so that times sort as text.
+fn rfc3339(text: &mut String, time: Timestamp) -> &str {
+    text.clear();
+    let _ = write!(text, "{time:.9}");
+    text
+}
