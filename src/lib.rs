@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+pub mod base;
 pub mod cli;
 pub mod entry;
 pub mod error;

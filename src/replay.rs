@@ -6,6 +6,7 @@ use crate::entry::message::Message;
 use crate::entry::msgpack::Result as Decoded;
 use crate::evidence::{Damage, EvidenceError, Log, LogType, Record, Scanned};
 use crate::fsm::Fsm;
+use crate::fsm::compare::{Difference, differences};
 use crate::fsm::outcome::Step;
 use crate::fsm::rules::Rules;
 use crate::fsm::state::State;
@@ -40,6 +41,12 @@ pub trait Subscriber {
     /// An entry was replayed.
     fn entry(&mut self, entry: Replayed<'_>);
 
+    /// The replay came to a snapshot and disagrees with it: from here on it goes on from the
+    /// snapshot's state, which is what the server held.
+    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
+        let _ = (state, index, term, differences);
+    }
+
     /// Entries are lost here; unless the hole lies below the base, the replay ends.
     fn damage(&mut self, damage: &Damage) {
         let _ = damage;
@@ -49,6 +56,27 @@ pub trait Subscriber {
     /// closed, or has all the rows that were asked for. The replay then ends after this entry.
     fn is_done(&self) -> bool {
         false
+    }
+}
+
+/// The states that a server kept along the log, to hold the replay against.
+pub trait Checkpoints {
+    /// The index of the next one that has not been loaded, in order.
+    fn next(&self) -> Option<Index>;
+
+    /// Loads the next one: the state and the term of its entry. `None` where it cannot be read,
+    /// which is told elsewhere.
+    fn load(&mut self) -> Option<(State, Term)>;
+}
+
+/// No checkpoints.
+impl Checkpoints for () {
+    fn next(&self) -> Option<Index> {
+        None
+    }
+
+    fn load(&mut self) -> Option<(State, Term)> {
+        None
     }
 }
 
@@ -66,7 +94,8 @@ pub struct Reached {
 /// Replays the entries behind `base`, up to and with `last`, and tells the subscribers of each.
 ///
 /// `base` is the index and term that the state of `fsm` stands at. The first hole ends the replay:
-/// what comes behind it would be applied to a state that never was.
+/// what comes behind it would be applied to a state that never was. At each of the `checkpoints`
+/// the replay is compared, and goes on from it where the two disagree.
 ///
 /// # Errors
 /// When the log cannot be read at all.
@@ -75,6 +104,7 @@ pub fn replay(
     fsm: &mut Fsm,
     base: (Index, Term),
     last: Index,
+    checkpoints: &mut dyn Checkpoints,
     subscribers: &mut [&mut dyn Subscriber],
 ) -> Result<Reached, EvidenceError> {
     let mut reached = Reached { index: base.0, term: base.1, stopped_by: None };
@@ -84,6 +114,7 @@ pub fn replay(
     log.scan(base.0.next()..=last, &mut |scanned| match scanned {
         Scanned::Entry(record) => {
             apply(fsm, &record, subscribers);
+            compare(fsm, record.index, checkpoints, subscribers);
             (reached.index, reached.term) = (record.index, record.term);
             match subscribers.iter().any(|s| s.is_done()) {
                 true => ControlFlow::Break(()),
@@ -113,5 +144,21 @@ fn apply(fsm: &mut Fsm, record: &Record<'_>, subscribers: &mut [&mut dyn Subscri
     let entry = Replayed { record, message, step: &step, net: &net, state: fsm.state(), rules: fsm.rules() };
     for subscriber in subscribers.iter_mut() {
         subscriber.entry(entry);
+    }
+}
+
+/// Holds the state after an entry against the checkpoint at its index. Checkpoints that the log
+/// has no entry for are passed over: a restored backup's index has none (storage.md 7, 2).
+fn compare(fsm: &mut Fsm, index: Index, checkpoints: &mut dyn Checkpoints, subscribers: &mut [&mut dyn Subscriber]) {
+    while checkpoints.next().is_some_and(|next| next <= index) {
+        let here = checkpoints.next() == Some(index);
+        let Some((state, term)) = checkpoints.load().filter(|_| here) else { continue };
+        let differences = differences(fsm.state(), &state);
+        if !differences.is_empty() {
+            fsm.go_on_from(state);
+            for subscriber in subscribers.iter_mut() {
+                subscriber.rebase(fsm.state(), index, term, &differences);
+            }
+        }
     }
 }

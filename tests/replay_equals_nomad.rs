@@ -73,7 +73,7 @@ fn compare(recording: &Recording) -> Vec<String> {
     let mut fsm = Fsm::new(Rules::for_version(recording.rules.parse().unwrap()));
     let mut watch = Watch::default();
     let start = (Index(0), Term(0));
-    replay(&*evidence.log, &mut fsm, start, Index(u64::MAX), &mut [&mut watch]).unwrap();
+    replay(&*evidence.log, &mut fsm, start, Index(u64::MAX), &mut (), &mut [&mut watch]).unwrap();
 
     let bounds = Bounds { base: 0, first_reconcile: watch.first_reconcile };
     let mut told = differences(recording.rows().iter().map(recorded).collect(), watch.rows, bounds);

@@ -70,7 +70,7 @@ fn json(path: &Path) -> Value {
 fn ours(dump: &Dump) -> Value {
     let evidence = evidence::open(&dump.evidence).unwrap();
     let mut fsm = Fsm::new(Rules::for_version(dump.version));
-    let reached = replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), dump.index, &mut []).unwrap();
+    let reached = replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), dump.index, &mut (), &mut []).unwrap();
     assert_eq!(reached.index, dump.index);
     let bodies = LogBodies::new(&*evidence.log);
     let mut out = Vec::new();
@@ -177,7 +177,7 @@ fn no_secret_of_the_secrets_case_is_in_a_row() {
     let expected = &json(&case.join("case.json"))["expected"];
     let evidence = evidence::open(&case).unwrap();
     let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
-    replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut []).unwrap();
+    replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut (), &mut []).unwrap();
     let bodies = LogBodies::new(&*evidence.log);
     let written = |mut redactor| {
         let mut out = Vec::new();

@@ -162,7 +162,7 @@ fn watch(mut history: History, count: u64) -> (Watch, History) {
     let evidence = evidence::open(&path).unwrap();
     let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
     let mut watch = Watch::default();
-    replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut [&mut watch]).unwrap();
+    replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut (), &mut [&mut watch]).unwrap();
     (watch, history)
 }
 

@@ -21,10 +21,11 @@ use std::sync::Arc;
 use crate::entry::message::Message;
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Damage, LogType, Record};
+use crate::fsm::compare::Difference;
 use crate::fsm::state::State;
 use crate::replay::{Replayed, Subscriber};
 use crate::types::{Index, JobKey, Term};
-use finding::{Committed, Finding, LeaderChange, Place, Until};
+use finding::{Committed, Finding, Kind, LeaderChange, Place, Severity, Until};
 
 /// Entries so near to the end of the log may not have been committed (storage.md 7, 3).
 const DOUBTFUL_TAIL: u64 = 64;
@@ -76,6 +77,14 @@ impl Findings {
         self.list.get_mut(open)
     }
 
+    /// Closes whatever is open.
+    fn close_all(&mut self, at: &Place) {
+        let open: Vec<Open> = (0..self.list.len()).filter(|i| self.list[*i].until == Some(Until::Never)).collect();
+        for open in open {
+            self.close(open, at);
+        }
+    }
+
     fn close(&mut self, open: Open, at: &Place) {
         if let Some(finding) = self.list.get_mut(open) {
             finding.until = Some(Until::Index(at.index));
@@ -98,18 +107,23 @@ pub struct Audit {
     rejected: u64,
 }
 
+/// Every detector, in the order in which they look at an entry.
+fn detectors() -> Vec<Box<dyn Detector>> {
+    vec![
+        Box::new(children::ChildrenDetector::default()),
+        Box::new(groups::GroupDetector::default()),
+        Box::new(outcomes::OutcomeDetector),
+        Box::new(shape::ShapeDetector::default()),
+        Box::new(orphan::OrphanDetector::default()),
+        Box::new(damage::DamageDetector::default()),
+    ]
+}
+
 impl Audit {
     /// An audit with every detector. `types` names the message types.
     pub fn new(types: MessageTypes) -> Self {
         Audit {
-            detectors: vec![
-                Box::new(children::ChildrenDetector::default()),
-                Box::new(groups::GroupDetector::default()),
-                Box::new(outcomes::OutcomeDetector),
-                Box::new(shape::ShapeDetector::default()),
-                Box::new(orphan::OrphanDetector::default()),
-                Box::new(damage::DamageDetector::default()),
-            ],
+            detectors: detectors(),
             findings: Findings::default(),
             names: Names::new(types),
             term: Term(0),
@@ -228,11 +242,38 @@ impl Subscriber for Audit {
         }
     }
 
+    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
+        let at = Place { index, term, entry: "snapshot".into() };
+        self.findings.close_all(&at);
+        let mut finding = Finding::new(Kind::SnapshotMismatch, Severity::Error, at.clone());
+        finding.detail = Some(mismatch(differences));
+        self.findings.add(finding);
+        // The detectors know a history that led elsewhere; the snapshot is a new beginning.
+        self.detectors = detectors();
+        for detector in &mut self.detectors {
+            detector.base(state, &at, &mut self.findings);
+        }
+    }
+
     fn damage(&mut self, damage: &Damage) {
         for detector in &mut self.detectors {
             detector.damage(damage, &mut self.findings);
         }
     }
+}
+
+/// The first few differences to a snapshot, and how many there are.
+fn mismatch(differences: &[Difference]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = differences.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = differences.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!(
+        "the replay (here) and the snapshot (there) differ in {} rows: {}{more}. Other rules may have been in force; \
+         the replay goes on from the snapshot",
+        differences.len(),
+        shown.join("; ")
+    )
 }
 
 /// The highest index below the entry that it mentions as applied: the leader had seen that one

@@ -147,7 +147,8 @@ impl Prepared<'_> {
         let to = self.range.1;
         let mut watch =
             Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
-        let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut [&mut watch, subscriber])?;
+        let reached =
+            replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut (), &mut [&mut watch, subscriber])?;
         watch.progress.finish();
         Ok(Ended { reached, unsure: watch.unsure })
     }

@@ -1,6 +1,7 @@
 //! The state machine: `(state, entry, rules) -> step`. No clock, no files, no printing; replaying
 //! twice gives the same.
 
+pub mod compare;
 pub mod id;
 pub mod outcome;
 pub mod row;
@@ -33,6 +34,16 @@ impl Fsm {
     /// A server's FSM before its first entry.
     pub fn new(rules: Rules) -> Self {
         Fsm { state: State::new(rules.node_pools), rules, blind: false }
+    }
+
+    /// An FSM that goes on from a state that a snapshot holds.
+    pub fn from_state(rules: Rules, state: State) -> Self {
+        Fsm { state, rules, blind: false }
+    }
+
+    /// Puts another state in place of the one there is.
+    pub fn go_on_from(&mut self, state: State) {
+        self.state = state;
     }
 
     /// Replays without a base: a namespace, node pool, evaluation or allocation that is missing is
