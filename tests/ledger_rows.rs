@@ -63,7 +63,7 @@ fn run(log: &dyn Log, rules: &str) -> (Told, Ledger) {
     let mut writer = ledger.writer().unwrap();
     let mut fsm = Fsm::new(Rules::for_version(rules.parse().unwrap()));
     let last = log.bounds().unwrap().1;
-    replay(log, &mut fsm, (Index(0), Term(0)), last, &mut [&mut told, &mut writer]).unwrap();
+    replay(log, &mut fsm, (Index(0), Term(0)), last, &mut (), &mut [&mut told, &mut writer]).unwrap();
     writer.finish().unwrap();
     ledger.commit().unwrap();
     (told, ledger)
