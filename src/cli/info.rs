@@ -53,7 +53,7 @@ fn checked(args: &InfoArgs, reporter: &Reporter) -> Result<Options, Error> {
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let Evidence { log, window } = evidence::open(&options.path)?;
+    let Evidence { log, window, .. } = evidence::open(&options.path)?;
     window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let whole = options.types || window.size.is_none_or(|size| size <= SMALL);
     let tally = match log.bounds() {

@@ -43,7 +43,7 @@ fn server(r: &mut Reader<'_>) -> Result<Server> {
 }
 
 /// raft's name for a suffrage.
-fn suffrage(n: i64) -> String {
+pub fn suffrage(n: i64) -> String {
     match n {
         0 => "Voter".into(),
         1 => "Nonvoter".into(),

@@ -12,13 +12,19 @@ use std::sync::Arc;
 
 use super::EvidenceError;
 
-/// A file, or a run of bytes inside one, read by offset.
+/// A file, or a run of bytes inside one or in memory, read by offset.
 #[derive(Clone, Debug)]
 pub struct File {
     path: Arc<str>,
-    inner: Arc<fs::File>,
+    inner: Inner,
     start: u64,
     len: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Inner {
+    Disk(Arc<fs::File>),
+    Memory(Arc<Vec<u8>>),
 }
 
 impl File {
@@ -37,7 +43,7 @@ impl File {
         }
         let inner = fs::File::open(path).map_err(io)?;
         let len = inner.metadata().map_err(io)?.len();
-        Ok(File { path: shown.into(), inner: Arc::new(inner), start: 0, len })
+        Ok(File { path: shown.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len })
     }
 
     /// A file that is already open, for instance a temporary one, under the name that messages use.
@@ -46,7 +52,13 @@ impl File {
     /// When its length cannot be had.
     pub fn from_open(name: &str, inner: fs::File) -> Result<Self, EvidenceError> {
         let len = inner.metadata().map_err(|source| EvidenceError::Io { path: name.into(), source })?.len();
-        Ok(File { path: name.into(), inner: Arc::new(inner), start: 0, len })
+        Ok(File { path: name.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len })
+    }
+
+    /// Bytes in memory, under the name that messages use.
+    pub fn from_memory(name: &str, bytes: Vec<u8>) -> Self {
+        let len = bytes.len() as u64;
+        File { path: name.into(), inner: Inner::Memory(Arc::new(bytes)), start: 0, len }
     }
 
     /// The run of `len` bytes from `start` of this file, under a name of its own; clipped to the file.
@@ -54,7 +66,7 @@ impl File {
         let start = start.min(self.len);
         File {
             path: name.into(),
-            inner: Arc::clone(&self.inner),
+            inner: self.inner.clone(),
             start: self.start.saturating_add(start),
             len: len.min(self.len - start),
         }
@@ -84,7 +96,19 @@ impl File {
         let Some(at) = self.start.checked_add(offset).filter(|_| end.is_some_and(|end| end <= self.len)) else {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
-        read_exact_at(&self.inner, at, buf)
+        match &self.inner {
+            Inner::Disk(file) => read_exact_at(file, at, buf),
+            Inner::Memory(bytes) => {
+                let there = usize::try_from(at).ok().and_then(|at| bytes.get(at..)?.get(..buf.len()));
+                buf.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// A reader from the start, for formats that are read as a stream.
+    pub fn reader(&self) -> Reader {
+        Reader { file: self.clone(), at: 0 }
     }
 
     /// Up to `len` bytes from `offset`, fewer where the file ends.
@@ -96,6 +120,34 @@ impl File {
         let mut buf = vec![0; there as usize];
         self.read_at(offset, &mut buf)?;
         Ok(buf)
+    }
+}
+
+/// Reads a [`File`] in order. Small reads are not gathered; wrap it where they are many.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    file: File,
+    at: u64,
+}
+
+impl io::Read for Reader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.len().saturating_sub(self.at).min(buf.len() as u64) as usize;
+        self.file.read_at(self.at, &mut buf[..n])?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+impl io::Seek for Reader {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            io::SeekFrom::Start(at) => Some(at),
+            io::SeekFrom::End(by) => self.file.len().checked_add_signed(by),
+            io::SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
     }
 }
 

@@ -5,9 +5,15 @@
 
 pub mod bolt;
 pub mod file;
+pub mod json;
 mod locate;
+pub mod parcel;
+pub mod place;
 pub mod raftdb;
+mod search;
 mod sequence;
+pub mod snapshot;
+pub mod wal;
 pub mod window;
 
 use std::ops::{ControlFlow, RangeInclusive};
@@ -145,20 +151,49 @@ pub trait Log: Send + Sync {
 pub struct Evidence {
     /// The log; an empty one where the evidence is only a snapshot.
     pub log: Box<dyn Log>,
+    /// The snapshots beside the log, by index; those that cannot be used as well, which say why.
+    pub snapshots: Vec<snapshot::Snapshot>,
     /// What is known about the evidence without reading it all.
     pub window: window::Window,
 }
 
-/// Opens what `path` names: a data dir, its `server/` or `server/raft/`, or a file under any name
-/// (contract.md 1). Nothing is written and no lock is taken.
+/// Opens what `path` names, in any form that contract.md 1 lists; `-` is standard input. Nothing is
+/// written beside it and no lock is taken.
 ///
 /// # Errors
-/// When there is no such path, when nothing there is a log, and when the log cannot be read at all.
+/// When there is no such path, when nothing there is evidence, and when the log cannot be read at all.
 pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
     let found = locate::locate(path)?;
-    let db = raftdb::RaftDb::open(found.bolt)?;
-    let window = window::of_raftdb(&db, found.notes);
-    Ok(Evidence { log: Box::new(db), window })
+    let window = window::of(&found.store, found.notes);
+    let log: Box<dyn Log> = match found.store {
+        locate::Store::RaftDb(db) => Box::new(db),
+        locate::Store::Wal(wal) => Box::new(wal),
+        locate::Store::Json(json) => Box::new(json),
+        locate::Store::None(_) => Box::new(NoLog),
+    };
+    Ok(Evidence { log, snapshots: found.snapshots, window })
+}
+
+/// The log of evidence that has none.
+#[derive(Clone, Copy, Debug)]
+pub struct NoLog;
+
+impl Log for NoLog {
+    fn bounds(&self) -> Option<(Index, Index)> {
+        None
+    }
+
+    fn scan(
+        &self,
+        _: RangeInclusive<Index>,
+        _: &mut dyn FnMut(Scanned<'_>) -> ControlFlow<()>,
+    ) -> Result<(), EvidenceError> {
+        Ok(())
+    }
+
+    fn data(&self, _: Index) -> Result<Option<Vec<u8>>, EvidenceError> {
+        Ok(None)
+    }
 }
 
 /// Why evidence gives no answer at all. Each message names the file and the next step.

@@ -92,6 +92,21 @@ impl<'s> Sequence<'s> {
         ControlFlow::Continue(())
     }
 
+    /// A run of entries whose bounds are known, and which must not be believed. It follows all that was told.
+    pub fn lost(&mut self, mut damage: Damage) -> ControlFlow<()> {
+        let (Some(first), Some(last)) = (damage.first, damage.last) else {
+            return (self.sink)(Scanned::Damaged(damage));
+        };
+        if first.0 > self.end {
+            self.flush(Some(self.end))?;
+            return ControlFlow::Break(());
+        }
+        self.flush(first.0.checked_sub(1))?;
+        self.next = Some(last.0.saturating_add(1));
+        damage.last = Some(last.min(crate::types::Index(self.end)));
+        (self.sink)(Scanned::Damaged(damage))
+    }
+
     /// A place that cannot be read.
     pub fn hole(&mut self, hole: Hole) {
         if self.holes.len() < MOST_PENDING {

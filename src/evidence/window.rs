@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::bolt::meta::Meta;
 use super::bolt::page::ByteOrder;
-use super::raftdb::{RaftDb, Stable};
+use super::locate::Store;
+use super::raftdb::Stable;
 use super::{Log, LogType, Scanned};
 use crate::entry::configuration::{self, Server};
 use crate::types::{Index, Term};
@@ -17,8 +18,9 @@ const MOST_TERM_SPANS: usize = 1000;
 /// How many entries at the log's start, at its end and after each election are looked at for the servers.
 const LOOKED_AT: u64 = 64;
 
-/// Logs of up to this many bytes are looked through for the servers as a whole.
+/// Logs of up to this many bytes, or entries, are looked through for the servers as a whole.
 const SMALL: u64 = 16 << 20;
+const FEW: u64 = 1000;
 
 /// What keeps the log (contract.md 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -117,7 +119,8 @@ pub struct MetaState {
 }
 
 impl BoltFacts {
-    fn new(metas: &super::bolt::meta::Metas, (active_meta, meta): (usize, &Meta)) -> Self {
+    /// The geometry that the meta pages tell, of which one is used.
+    pub fn new(metas: &super::bolt::meta::Metas, (active_meta, meta): (usize, &Meta)) -> Self {
         let state = |n: usize| match &metas.pages[n] {
             Ok(meta) => MetaState { txid: Some(meta.txid), error: None },
             Err(error) => MetaState { txid: None, error: Some(error.to_string()) },
@@ -137,23 +140,52 @@ impl BoltFacts {
     }
 }
 
-/// The window of a `raft.db`.
-pub fn of_raftdb(db: &RaftDb, mut notes: Vec<String>) -> Window {
-    notes.extend_from_slice(db.notes());
-    let bounds = db.bounds();
-    let terms = term_spans(db, &mut notes);
-    Window {
-        path: db.bolt().file().path().into(),
-        store: StoreKind::Boltdb,
-        size: Some(db.bolt().file().len()),
-        first_index: bounds.map(|(first, _)| first),
-        last_index: bounds.map(|(_, last)| last),
-        bolt: Some(BoltFacts::new(db.bolt().metas(), db.meta())),
-        stable: db.stable().clone(),
-        servers: find_servers(db, &terms, db.bolt().file().len() <= SMALL),
-        terms,
-        notes,
+/// The window of a store; `notes` are those that were made on the way to it.
+pub fn of(store: &Store, mut notes: Vec<String>) -> Window {
+    let mut window = Window {
+        path: store.path().into(),
+        store: StoreKind::Snapshot,
+        size: None,
+        first_index: None,
+        last_index: None,
+        bolt: None,
+        stable: Stable::default(),
+        terms: Vec::new(),
+        servers: None,
+        notes: Vec::new(),
+    };
+    match store {
+        Store::RaftDb(db) => {
+            window.store = StoreKind::Boltdb;
+            window.size = Some(db.bolt().file().len());
+            window.bolt = Some(BoltFacts::new(db.bolt().metas(), db.meta()));
+            window.stable = db.stable().clone();
+            notes.extend_from_slice(db.notes());
+        }
+        Store::Wal(wal) => {
+            window.store = StoreKind::Wal;
+            window.size = Some(wal.size());
+            window.bolt = wal.bolt().cloned();
+            window.stable = wal.stable().clone();
+            notes.extend_from_slice(wal.notes());
+        }
+        Store::Json(json) => {
+            window.store = StoreKind::Json;
+            window.size = Some(json.file().len());
+            notes.extend_from_slice(json.notes());
+        }
+        Store::None(_) => {}
     }
+    if let Some(log) = store.log() {
+        let bounds = log.bounds();
+        window.first_index = bounds.map(|(first, _)| first);
+        window.last_index = bounds.map(|(_, last)| last);
+        window.terms = term_spans(log, &mut notes);
+        let few = bounds.is_some_and(|(first, last)| last.0 - first.0 < FEW);
+        window.servers = find_servers(log, &window.terms, few || window.size.is_some_and(|size| size <= SMALL));
+    }
+    window.notes = notes;
+    window
 }
 
 /// The first entry at or after `index`: its index and term.

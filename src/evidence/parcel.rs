@@ -1,0 +1,380 @@
+//! What evidence travels in: gzip, zstd and xz, and tars (contract.md 1).
+//!
+//! A tar is read in place. What is compressed is unpacked once, into memory while it is small and
+//! else into a temporary file without a name, which lies outside of the evidence and goes away by itself.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use super::file::File;
+use super::place::Parcel;
+
+/// Unpacked bytes are kept in memory up to this size.
+const IN_MEMORY: usize = 8 << 20;
+
+/// A tar with more files than this is read in part.
+const MOST_FILES: usize = 200_000;
+
+/// A block of zeros of this size is left as a hole in the temporary file: logs are allotted far ahead.
+const BLOCK: usize = 64 << 10;
+
+/// How a file is packed, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// gzip, several members in a row as well.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+    /// xz.
+    Xz,
+    /// A tar, not compressed.
+    Tar,
+}
+
+/// How a file that begins with `head` is packed; `None` when it is not. For a tar, 512 bytes are needed.
+pub fn packing(head: &[u8]) -> Option<Packing> {
+    match head {
+        [0x1f, 0x8b, 8, ..] => Some(Packing::Gzip),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
+        _ if is_tar(head) => Some(Packing::Tar),
+        _ => None,
+    }
+}
+
+/// A tar has no mark of its own in its oldest form, but its first header has a sum.
+fn is_tar(head: &[u8]) -> bool {
+    let Some(header) = head.get(..512) else { return false };
+    let Some(field) = header.get(148..156) else { return false };
+    let text: String = field.iter().map(|&byte| byte as char).take_while(|c| *c != '\0').collect();
+    let Ok(told) = u64::from_str_radix(text.trim(), 8) else { return false };
+    let byte = |(at, byte): (usize, &u8)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) };
+    header.first() != Some(&0) && header.iter().enumerate().map(byte).sum::<u64>() == told
+}
+
+/// Unpacks a compressed file under the same name. What comes before damage is kept; the note says so.
+///
+/// # Errors
+/// When nothing can be unpacked, and when the temporary file cannot be written.
+pub fn unpack(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::Result<File> {
+    let source = BufReader::with_capacity(256 << 10, file.reader());
+    let mut reader: Box<dyn Read> = match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(source)?),
+        Packing::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(source)),
+        Packing::Tar => return Ok(file.clone()),
+    };
+    let mut spill = Spill::default();
+    let mut buf = vec![0; BLOCK];
+    let problem = loop {
+        match reader.read(&mut buf) {
+            Ok(0) => break None,
+            Ok(n) => spill.put(buf.get(..n).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Some(error),
+        }
+    };
+    if let Some(error) = problem {
+        if spill.len == 0 {
+            return Err(error);
+        }
+        notes.push(format!(
+            "{} is cut off or damaged: only its first {} unpacked bytes can be read ({error})",
+            file.path(),
+            spill.len
+        ));
+    }
+    spill.finish(file.path())
+}
+
+/// Reads a stream to its end, as [`unpack`] keeps what it unpacks.
+///
+/// # Errors
+/// When the stream cannot be read, or the temporary file cannot be written.
+pub fn keep(name: &str, mut stream: impl Read) -> io::Result<File> {
+    let mut spill = Spill::default();
+    let mut buf = vec![0; BLOCK];
+    loop {
+        match stream.read(&mut buf) {
+            Ok(0) => return spill.finish(name),
+            Ok(n) => spill.put(buf.get(..n).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Spill {
+    memory: Vec<u8>,
+    disk: Option<fs::File>,
+    len: u64,
+}
+
+impl Spill {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.len += bytes.len() as u64;
+        if self.disk.is_none() && self.memory.len() + bytes.len() <= IN_MEMORY {
+            self.memory.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let disk = match &mut self.disk {
+            Some(disk) => disk,
+            None => {
+                let mut disk = tempfile::tempfile()?;
+                disk.write_all(&std::mem::take(&mut self.memory))?;
+                self.disk.insert(disk)
+            }
+        };
+        if bytes.iter().all(|&byte| byte == 0) {
+            disk.seek(SeekFrom::Current(bytes.len() as i64))?;
+            Ok(())
+        } else {
+            disk.write_all(bytes)
+        }
+    }
+
+    /// Zeros up to `end`.
+    fn hole(&mut self, end: u64) -> io::Result<()> {
+        let zeros = vec![0; BLOCK];
+        while self.disk.is_none() && self.len < end {
+            let n = (end - self.len).min(BLOCK as u64) as usize;
+            self.put(zeros.get(..n).unwrap_or_default())?;
+        }
+        if let Some(disk) = &mut self.disk {
+            disk.seek(SeekFrom::Start(end))?;
+            self.len = end;
+        }
+        Ok(())
+    }
+
+    fn finish(self, name: &str) -> io::Result<File> {
+        match self.disk {
+            None => Ok(File::from_memory(name, self.memory)),
+            Some(disk) => {
+                disk.set_len(self.len)?;
+                File::from_open(name, disk).map_err(io::Error::other)
+            }
+        }
+    }
+}
+
+/// Lists the files of a tar. Of two of one path the later counts, as for tar itself.
+///
+/// # Errors
+/// When not even the first header can be read.
+pub fn open_tar(file: &File, notes: &mut Vec<String>) -> io::Result<Parcel> {
+    let mut files = BTreeMap::new();
+    let mut archive = tar::Archive::new(file.reader());
+    let mut damage = None;
+    for entry in archive.entries_with_seek()? {
+        let mut entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                damage.get_or_insert(error.to_string());
+                break;
+            }
+        };
+        let kind = entry.header().entry_type();
+        if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
+            continue;
+        }
+        let holes = Holes::of(&mut entry);
+        let path = match &holes {
+            Some(holes) => clean(Path::new(&holes.name)),
+            None => entry.path().ok().and_then(|path| clean(&path)),
+        };
+        let Some(path) = path else { continue };
+        let name = format!("{}/{path}", file.path());
+        let (start, len) = (entry.raw_file_position(), entry.size());
+        let inner = match holes {
+            Some(holes) => holes.fill(&name, &file.part(&name, start, len))?,
+            None if kind.is_gnu_sparse() => keep(&name, &mut entry)?,
+            None => file.part(&name, start, len),
+        };
+        if !kind.is_gnu_sparse() && start.saturating_add(len) > file.len() {
+            damage = Some(format!("it ends inside of {path}"));
+        }
+        files.insert(path, inner);
+        if files.len() >= MOST_FILES {
+            damage = Some(format!("it holds more than {MOST_FILES} files"));
+            break;
+        }
+    }
+    if let Some(damage) = damage {
+        notes.push(format!("{} cannot be read to its end: {damage}; {} files were found", file.path(), files.len()));
+    }
+    Ok(Parcel { name: file.path().into(), files })
+}
+
+/// A file that was stored without its holes, as bsdtar does it and GNU tar with `--format=posix`: its
+/// content begins with a list of the runs that follow, in decimal lines, padded to 512 bytes.
+struct Holes {
+    name: String,
+    size: u64,
+}
+
+impl Holes {
+    fn of<R: Read>(entry: &mut tar::Entry<'_, R>) -> Option<Self> {
+        let (mut major, mut name, mut size) = (false, None, None);
+        for field in entry.pax_extensions().ok()??.flatten() {
+            match (field.key(), field.value()) {
+                (Ok("GNU.sparse.major"), Ok(value)) => major = value == "1",
+                (Ok("GNU.sparse.name"), Ok(value)) => name = Some(value.to_string()),
+                (Ok("GNU.sparse.realsize"), Ok(value)) => size = value.parse().ok(),
+                _ => {}
+            }
+        }
+        name.zip(size).filter(|_| major).map(|(name, size)| Holes { name, size })
+    }
+
+    fn fill(&self, name: &str, stored: &File) -> io::Result<File> {
+        let bad = || io::Error::new(io::ErrorKind::InvalidData, format!("{name}: the list of its runs is damaged"));
+        let mut source = BufReader::new(stored.reader());
+        let mut number = || {
+            let mut line = String::new();
+            source.by_ref().take(32).read_line(&mut line)?;
+            let at = source.stream_position()?;
+            line.trim().parse::<u64>().map(|n| (n, at)).map_err(|_| bad())
+        };
+        let (count, mut at) = number()?;
+        let mut runs = Vec::new();
+        for _ in 0..count {
+            let (offset, (len, behind)) = (number()?.0, number()?);
+            runs.push((offset, len));
+            at = behind;
+        }
+        at = at.next_multiple_of(512);
+        let mut spill = Spill::default();
+        let mut buf = vec![0; BLOCK];
+        for (offset, len) in runs {
+            let end = offset.checked_add(len).filter(|&end| end <= self.size && offset >= spill.len).ok_or_else(bad)?;
+            spill.hole(offset)?;
+            while spill.len < end {
+                let n = (end - spill.len).min(BLOCK as u64) as usize;
+                let piece = buf.get_mut(..n).ok_or_else(bad)?;
+                stored.read_at(at, piece)?;
+                spill.put(piece)?;
+                at += n as u64;
+            }
+        }
+        spill.hole(self.size)?;
+        spill.finish(name)
+    }
+}
+
+/// A path without `.` and leading slashes; `None` for one that leads out of the tar.
+fn clean(path: &Path) -> Option<String> {
+    use std::path::Component;
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy()),
+            Component::CurDir | Component::RootDir => {}
+            Component::ParentDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tarred(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, content) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(0o600);
+            header.set_cksum();
+            builder.append_data(&mut header, path, *content).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn content_of(file: &File) -> Vec<u8> {
+        file.read_up_to(0, usize::MAX).unwrap()
+    }
+
+    #[test]
+    fn every_packing_is_told_by_content_and_gives_the_same_tar() {
+        let plain = tarred(&[("./a/one", b"1"), ("two", b"22")]);
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&plain).unwrap();
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        xz.write_all(&plain).unwrap();
+        let packed = [
+            (Packing::Tar, plain.clone()),
+            (Packing::Gzip, gz.finish().unwrap()),
+            (Packing::Xz, xz.finish().unwrap()),
+            (Packing::Zstd, zstd::encode_all(&plain[..], 1).unwrap()),
+        ];
+        for (kind, bytes) in packed {
+            assert_eq!(packing(&bytes), Some(kind));
+            let mut notes = Vec::new();
+            let file = unpack(&File::from_memory("case", bytes), kind, &mut notes).unwrap();
+            let parcel = open_tar(&file, &mut notes).unwrap();
+            assert_eq!(parcel.files.keys().collect::<Vec<_>>(), ["a/one", "two"]);
+            assert_eq!((content_of(&parcel.files["a/one"]), notes.len()), (b"1".to_vec(), 0));
+            assert_eq!(parcel.files["two"].path(), "case/two");
+        }
+        assert_eq!(packing(b"\x80\x02\x81"), None);
+        assert_eq!(packing(&[0; 1024]), None);
+    }
+
+    #[test]
+    fn what_is_large_is_kept_outside_of_memory_and_equals_what_came_in() {
+        let mut bytes = vec![0; IN_MEMORY + 5 * BLOCK];
+        for at in (0..bytes.len()).step_by(3 * BLOCK) {
+            bytes[at] = 7;
+        }
+        let file = keep("big", &bytes[..]).unwrap();
+        assert!(content_of(&file) == bytes);
+    }
+
+    #[test]
+    fn a_tar_that_was_cut_keeps_what_is_there_and_says_so() {
+        let plain = tarred(&[("one", &[1; 3000]), ("two", &[2; 3000])]);
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        gz.write_all(&plain).unwrap();
+        let cut = &gz.finish().unwrap()[..5500];
+        let mut notes = Vec::new();
+        let file = unpack(&File::from_memory("case", cut.to_vec()), Packing::Gzip, &mut notes).unwrap();
+        let parcel = open_tar(&file, &mut notes).unwrap();
+        assert_eq!(content_of(&parcel.files["one"]), [1; 3000]);
+        assert!(parcel.files["two"].len() < 3000);
+        assert!(notes[0].contains("cut off") && notes[1].contains("ends inside of two"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_file_stored_without_its_holes_is_read_with_them() {
+        let mut builder = tar::Builder::new(Vec::new());
+        let pax = [
+            ("GNU.sparse.major", "1"),
+            ("GNU.sparse.minor", "0"),
+            ("GNU.sparse.name", "wal/a"),
+            ("GNU.sparse.realsize", "70000"),
+        ];
+        builder.append_pax_extensions(pax.map(|(key, value)| (key, value.as_bytes()))).unwrap();
+        let mut content = b"2\n1000\n3\n69999\n1\n".to_vec();
+        content.resize(512, 0);
+        content.extend_from_slice(b"xyz!");
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        builder.append_data(&mut header, "GNUSparseFile.0/a", &content[..]).unwrap();
+        let file = File::from_memory("case", builder.into_inner().unwrap());
+        let parcel = open_tar(&file, &mut Vec::new()).unwrap();
+        let read = content_of(&parcel.files["wal/a"]);
+        assert_eq!((read.len(), &read[999..1004], read[69_999]), (70_000, &b"\0xyz\0"[..], b'!'));
+    }
+
+    #[test]
+    fn a_path_that_leads_out_of_the_tar_is_no_file_of_it() {
+        assert_eq!(clean(Path::new("../x")), None);
+        assert_eq!(clean(Path::new("/a/./b")).as_deref(), Some("a/b"));
+    }
+}
