@@ -211,15 +211,15 @@ fn run(file: &str, seeds: u64) {
 
 #[test]
 fn a_damaged_log_of_a_real_server_gives_what_is_whole() {
-    run("real-1.0.4/s2/raft.db", 60);
+    run("real-1.0.4/s2/raft.db", 30);
 }
 
 #[test]
 fn a_damaged_log_of_several_levels_gives_what_is_whole() {
-    run("horizontal_hey/raft.db", 15);
+    run("horizontal_hey/raft.db", 10);
 }
 
 #[test]
 fn a_damaged_log_of_few_entries_gives_what_is_whole() {
-    run("healthy/raft.db", 400);
+    run("healthy/raft.db", 200);
 }
