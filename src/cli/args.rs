@@ -47,6 +47,8 @@ pub enum Command {
     State(StateArgs),
     /// Every index at which a job's status or summary changed.
     Timeline(TimelineArgs),
+    /// The switches in which Nomad versions differ, with pull requests.
+    Rules(RulesArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -186,13 +188,33 @@ pub struct TimelineArgs {
     pub feedback: FeedbackArgs,
 }
 
+/// `rules [A [B]]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope rules [OPTIONS] [A [B]]")]
+#[command(before_help = "Examples:
+  raftscope rules
+  raftscope rules 1.0.3 1.0.4
+  raftscope rules 1.9.5 2.0.5 --jq '.[].pull_requests[]' -r")]
+pub struct RulesArgs {
+    /// With one version, which switches it has; with two, in which they differ. A version is as in
+    /// --rules: 1.0.4, or reset-child-status.
+    #[arg(value_name = "VERSION", num_args = 0..=2)]
+    pub versions: Vec<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
 /// How to replay.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Replay")]
 pub struct ReplayArgs {
     /// Replay as this Nomad would have, as in 1.0.4, or with the variation reset-child-status.
     #[arg(long, value_name = "VERSION")]
-    pub rules: Option<String>,
+    pub rules: Vec<String>,
     /// Answer although a part of the evidence is missing; a warning tells what.
     #[arg(long)]
     pub allow_incomplete: bool,

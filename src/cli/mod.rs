@@ -21,6 +21,7 @@ mod onedash;
 mod options;
 mod replaying;
 mod reporter;
+mod rules;
 mod state;
 mod timeline;
 mod usage;
@@ -62,6 +63,7 @@ fn run(command: Command) -> Exit {
         Command::Logs(args) => logs::run(&args),
         Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
+        Command::Rules(args) => rules::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };

@@ -37,15 +37,20 @@ impl Replaying {
     /// # Errors
     /// When `--rules` names no version.
     pub fn new(args: &ReplayArgs, notes: &Reporter) -> Result<Self, Error> {
-        let rules = match args.rules.as_deref() {
-            None => Rules::for_version(Version::NEWEST),
-            Some(text) => rules(text, notes)?,
+        let rules = match args.rules.as_slice() {
+            [] => Rules::for_version(Version::NEWEST),
+            [text] => rules("--rules", text, notes)?,
+            _ => return Err(Error::Usage("--rules is given twice; only `diff` compares two".into())),
         };
-        Ok(Replaying { rules, rules_asked: args.rules.is_some(), allow_incomplete: args.allow_incomplete })
+        Ok(Replaying { rules, rules_asked: !args.rules.is_empty(), allow_incomplete: args.allow_incomplete })
     }
 }
 
-fn rules(text: &str, mut notes: &Reporter) -> Result<Rules, Error> {
+/// The rules that `text` names; `what` is the option or command that it was given to.
+///
+/// # Errors
+/// When it names no version and no variation.
+pub fn rules(what: &str, text: &str, mut notes: &Reporter) -> Result<Rules, Error> {
     if text == RESET_CHILD_STATUS {
         let mut rules = Rules::for_version(Version::NEWEST);
         rules.reset_child_status = true;
@@ -53,11 +58,11 @@ fn rules(text: &str, mut notes: &Reporter) -> Result<Rules, Error> {
     }
     if text == "auto" {
         let newest = Version::NEWEST;
-        return Err(Error::Usage(format!("--rules auto is not built yet; name a version, such as {newest}")));
+        return Err(Error::Usage(format!("{what}: auto is not built yet; name a version, such as {newest}")));
     }
     let version: Version = text.parse().map_err(|e| {
         let hint = suggest::hint(text, [RESET_CHILD_STATUS]);
-        Error::Usage(format!("--rules: {e}{}", if hint.is_empty() { ", or reset-child-status" } else { &hint }))
+        Error::Usage(format!("{what}: {e}{}", if hint.is_empty() { ", or reset-child-status" } else { &hint }))
     })?;
     if version > Version::NEWEST {
         notes.warn(format!(

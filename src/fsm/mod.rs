@@ -2,6 +2,7 @@
 //! twice gives the same.
 
 pub mod compare;
+pub mod differences;
 pub mod id;
 pub mod outcome;
 pub mod row;
