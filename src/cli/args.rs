@@ -13,11 +13,11 @@ use crate::render::Format;
 
 const EXAMPLES: &str = "\
 Three examples:
+  raftscope audit server/raft          is any count wrong, since when, and which entry did it?
   raftscope logs --filter parent=report --filter type=JobRegister server/raft
                                        the registers of the children of `report`
-  raftscope logs --last-index -10 --format ndjson server/raft | less
-                                       everything but the last ten entries, one JSON object a line
-  raftscope info --types server/raft   what is in this log, and what takes the room";
+  raftscope state --last-index 1608 server/raft
+                                       the whole state right after entry 1608";
 
 /// Replay and forensics for the raft data of HashiCorp Nomad servers.
 #[derive(Debug, Parser)]
@@ -43,6 +43,8 @@ pub enum Command {
     Info(InfoArgs),
     /// The entries of the log, decoded.
     Logs(LogsArgs),
+    /// Is any count wrong, where first, and which entry did it.
+    Audit(AuditArgs),
     /// The whole server state right after an entry.
     State(StateArgs),
     /// Every index at which a job's status or summary changed.
@@ -127,6 +129,60 @@ pub struct LogsArgs {
     /// What to say meanwhile.
     #[command(flatten)]
     pub feedback: FeedbackArgs,
+}
+
+/// `audit [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope audit [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope audit server/raft
+  raftscope audit --all --filter parent=report --rules 1.0.4 server/raft
+  raftscope audit --fail-on error --format sarif server/raft > audit.sarif")]
+pub struct AuditArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// List every finding, not only the first of each kind, parent and counter.
+    #[arg(long)]
+    pub all: bool,
+    /// End with 0 whatever is found.
+    #[arg(long)]
+    pub exit_zero: bool,
+    /// The least severity that counts as a failure.
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    pub fail_on: FailOn,
+    /// Do not fail on the faults that this file lists.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write the faults that were found to this file, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which findings.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: AuditOutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// The least severity that counts as a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Only errors.
+    Error,
+    /// Warnings and errors.
+    Warning,
+    /// Everything.
+    Note,
 }
 
 /// `state [PATH]`.
@@ -265,6 +321,47 @@ pub struct OutputArgs {
     /// Short for --format json.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// What goes with any format.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// How to print an audit.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct AuditOutputArgs {
+    /// What the output looks like.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<AuditFormat>,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// What goes with any format.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// The formats of an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AuditFormat {
+    /// Sentences for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One JSON object a line, one line a finding.
+    Ndjson,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// SARIF 2.1.0, for code-scanning views.
+    Sarif,
+    /// JUnit XML, one test case for each parent.
+    Junit,
+}
+
+/// What goes with any format.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct LookArgs {
     /// Indent JSON.
     #[arg(long)]
     pub pretty: bool,

@@ -37,7 +37,7 @@ struct Options {
 
 /// Prints what evidence this is.
 pub fn run(args: &InfoArgs) -> (Reporter, Result<Exit, Error>) {
-    let reporter = options::reporter(&args.feedback, args.output.color);
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
     let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
     (reporter, result)
 }

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 
 mod args;
+mod audit;
 mod completions;
 mod index_expr;
 mod info;
@@ -61,6 +62,7 @@ fn run(command: Command) -> Exit {
     let (reporter, result) = match command {
         Command::Info(args) => info::run(&args),
         Command::Logs(args) => logs::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
         Command::Rules(args) => rules::run(&args),

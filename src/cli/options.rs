@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::args::{ColorWhen, FeedbackArgs, FilterArgs, OutputArgs, RangeArgs};
+use super::args::{ColorWhen, FeedbackArgs, FilterArgs, LookArgs, OutputArgs, RangeArgs};
 use super::index_expr::{self, IndexExpr};
 use super::reporter::Reporter;
 use crate::entry::message_type::MessageTypes;
@@ -54,14 +54,24 @@ impl Output {
     /// Checks the options; `default` is the command's format where none is asked for.
     pub fn new(args: &OutputArgs, default: Format, reporter: &Reporter) -> Result<Self, Error> {
         let asked = if args.json { Some(Format::Json) } else { args.format };
-        let jq = match &args.jq {
+        Self::of_format(asked, &args.look, default, reporter)
+    }
+
+    /// Checks what goes with the format that was `asked` for.
+    pub fn of_format(
+        asked: Option<Format>,
+        look: &LookArgs,
+        default: Format,
+        reporter: &Reporter,
+    ) -> Result<Self, Error> {
+        let jq = match &look.jq {
             Some(code) => {
                 let say = reporter.clone();
                 Some(Program::compile(code, move |text| say.plain(text)).map_err(|e| usage(format!("--jq: {e}")))?)
             }
             None => None,
         };
-        let json_asked = args.pretty || jq.is_some();
+        let json_asked = look.pretty || jq.is_some();
         let format = asked.unwrap_or(if json_asked { Format::Json } else { default });
         if json_asked && matches!(format, Format::Table | Format::Csv) {
             let option = if jq.is_some() { "--jq" } else { "--pretty" };
@@ -69,13 +79,13 @@ impl Output {
         }
         let style = Style {
             format,
-            pretty: args.pretty,
-            raw: args.raw_output,
-            color: use_color(args.color, std::io::stdout().is_terminal()),
+            pretty: look.pretty,
+            raw: look.raw_output,
+            color: use_color(look.color, std::io::stdout().is_terminal()),
             width: terminal_width(),
             jq,
         };
-        Ok(Output { style, show_secrets: args.unsafe_show_secrets })
+        Ok(Output { style, show_secrets: look.unsafe_show_secrets })
     }
 
     /// What hides secrets in this output.

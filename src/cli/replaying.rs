@@ -26,9 +26,12 @@ const RESET_CHILD_STATUS: &str = "reset-child-status";
 pub struct Replaying {
     /// The rules in force.
     pub rules: Rules,
+    /// Their name: a version, or that of a variation.
+    pub rules_name: String,
     /// They were asked for; else they are the default.
     pub rules_asked: bool,
-    allow_incomplete: bool,
+    /// An unsure answer ends with 0 as well.
+    pub allow_incomplete: bool,
 }
 
 impl Replaying {
@@ -42,7 +45,9 @@ impl Replaying {
             [text] => rules("--rules", text, notes)?,
             _ => return Err(Error::Usage("--rules is given twice; only `diff` compares two".into())),
         };
-        Ok(Replaying { rules, rules_asked: !args.rules.is_empty(), allow_incomplete: args.allow_incomplete })
+        let rules_name =
+            if rules.reset_child_status { RESET_CHILD_STATUS.to_owned() } else { rules.version.to_string() };
+        Ok(Replaying { rules, rules_name, rules_asked: !args.rules.is_empty(), allow_incomplete: args.allow_incomplete })
     }
 }
 
@@ -87,6 +92,8 @@ pub struct Prepared<'r> {
     pub base: (Index, Term),
     /// The first entry whose rows are printed, and the last that is replayed.
     pub range: (Index, Index),
+    /// There was no state to start from, so the replay started from nothing.
+    pub blind: bool,
     /// Rows from the range's beginning are wanted, without the base's (`--from-index`, `--since`).
     pub from_asked: bool,
     fsm: Fsm,
@@ -126,11 +133,13 @@ pub fn prepare<'r>(
         notes.warn(format!("{text}; the replay starts from nothing, so counts and statuses may be wrong"));
         fsm.tolerate_missing();
     }
+    let blind = first > Index(1);
     let Some(found) = range.resolve(&*evidence.log, first, last, notes)? else { return Ok(None) };
     Ok(Some(Prepared {
         evidence,
         base: (first.prev(), Term(0)),
         range: found,
+        blind,
         from_asked: range.has_from(),
         fsm,
         reporter,
@@ -190,6 +199,13 @@ pub struct Unsure {
     pub undecodable: Vec<Index>,
     /// Message types that the rules do not know and that have no ignore flag.
     pub unknown_type: Vec<Index>,
+}
+
+impl Unsure {
+    /// True when the effect of every entry is known.
+    pub fn is_empty(&self) -> bool {
+        self.undecodable.is_empty() && self.unknown_type.is_empty()
+    }
 }
 
 impl Ended {

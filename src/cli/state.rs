@@ -31,7 +31,7 @@ struct Options {
 
 /// Prints the state.
 pub fn run(args: &StateArgs) -> (Reporter, Result<Exit, Error>) {
-    let reporter = options::reporter(&args.feedback, args.output.color);
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
     let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
     (reporter, result)
 }

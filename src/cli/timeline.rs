@@ -44,7 +44,7 @@ struct Options {
 
 /// Prints the timeline.
 pub fn run(args: &TimelineArgs) -> (Reporter, Result<Exit, Error>) {
-    let reporter = options::reporter(&args.feedback, args.output.color);
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
     let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
     (reporter, result)
 }

@@ -183,7 +183,7 @@ fn look(tone: Tone) -> (Option<Color>, Option<Attribute>) {
 }
 
 /// `text` between the escape codes of its tone; `None` is a heading.
-fn painted(text: &str, tone: Option<Tone>, color: bool) -> String {
+pub fn painted(text: &str, tone: Option<Tone>, color: bool) -> String {
     let code = match tone {
         None => "1",
         Some(Tone::Bad) => "1;31",

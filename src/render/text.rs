@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthStr;
+
 /// True for characters that move the cursor, hide text or turn its direction round.
 fn is_tricky(c: char) -> bool {
     matches!(c,
@@ -37,9 +39,33 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// `text` in lines of at most `width` columns, broken between words; one line where no width is given.
+pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else { return vec![text.to_owned()] };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{visible, wrapped};
+
+    #[test]
+    fn lines_break_between_words_and_words_stay_whole() {
+        assert_eq!(wrapped("a bb ccc dddddddd e", Some(5)), ["a bb", "ccc", "dddddddd", "e"]);
+        assert_eq!(wrapped("a bb ccc", None), ["a bb ccc"]);
+    }
 
     #[test]
     fn control_and_bidirectional_characters_become_visible() {

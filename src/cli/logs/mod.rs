@@ -29,7 +29,7 @@ struct Options {
 
 /// Prints the entries.
 pub fn run(args: &LogsArgs) -> (Reporter, Result<Exit, Error>) {
-    let reporter = options::reporter(&args.feedback, args.output.color);
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
     let result = checked(args, &reporter).and_then(|options| print(&options, &reporter));
     (reporter, result)
 }

@@ -1,0 +1,239 @@
+//! `audit`: is any count wrong, where first, and which entry did it.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::args::{AuditArgs, AuditFormat, AuditOutputArgs, FailOn};
+use super::options::{self, Output, Range, Rows};
+use super::replaying::{self, Ended, Prepared, Replaying};
+use super::reporter::Reporter;
+use crate::audit::baseline::Baseline;
+use crate::audit::finding::{Finding, Severity};
+use crate::audit::report::{Base, EvidenceSummary, Gap, Judging, Report};
+use crate::audit::{Audit, Audited};
+use crate::error::Error;
+use crate::evidence::{self, DamageKind};
+use crate::exit::Exit;
+use crate::filter::{EntryType, Facts, JobFact};
+use crate::notes::Notes;
+use crate::render::Format;
+use crate::types::{Index, Term};
+
+mod print;
+mod text;
+
+/// What `audit` was asked for.
+#[derive(Debug)]
+struct Options {
+    path: PathBuf,
+    all: bool,
+    exit_zero: bool,
+    fail_on: Severity,
+    baseline: Option<Baseline>,
+    write_baseline: Option<PathBuf>,
+    special: Option<Special>,
+    replaying: Replaying,
+    range: Range,
+    rows: Rows,
+    output: Output,
+}
+
+/// Audits the log.
+pub fn run(args: &AuditArgs) -> (Reporter, Result<Exit, Error>) {
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
+    let result = checked(args, &reporter).and_then(|options| audit(&options, &reporter));
+    (reporter, result)
+}
+
+/// The formats that only an audit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Special {
+    Sarif,
+    Junit,
+}
+
+/// The format, as one that every command has or one of an audit's own.
+fn output(args: &AuditOutputArgs, reporter: &Reporter) -> Result<(Option<Special>, Output), Error> {
+    let (special, format) = match args.format {
+        _ if args.json => (None, Some(Format::Json)),
+        None => (None, None),
+        Some(AuditFormat::Table) => (None, Some(Format::Table)),
+        Some(AuditFormat::Json) => (None, Some(Format::Json)),
+        Some(AuditFormat::Ndjson) => (None, Some(Format::Ndjson)),
+        Some(AuditFormat::Csv) => (None, Some(Format::Csv)),
+        Some(AuditFormat::Sarif) => (Some(Special::Sarif), Some(Format::Json)),
+        Some(AuditFormat::Junit) => (Some(Special::Junit), Some(Format::Table)),
+    };
+    if special.is_some() && args.look.jq.is_some() {
+        return Err(Error::Usage("--jq needs raftscope's own JSON; use --format json or ndjson".into()));
+    }
+    Ok((special, Output::of_format(format, &args.look, Format::Table, reporter)?))
+}
+
+/// Checks `--write-baseline` before the long run: only a baseline is ever written over, so that a
+/// slip costs no evidence.
+fn to_be_written(path: &Path) -> Result<PathBuf, Error> {
+    let overwritten = !path.exists() || std::fs::read_to_string(path).is_ok_and(|text| Baseline::parse(&text).is_ok());
+    if !overwritten {
+        let path = path.display();
+        return Err(Error::Usage(format!(
+            "--write-baseline {path}: this file is there and is no baseline; name another"
+        )));
+    }
+    Ok(path.to_owned())
+}
+
+/// Reads `--baseline`.
+fn baseline(path: &Path) -> Result<Baseline, Error> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::Usage(format!("--baseline {}: {e}", path.display())))?;
+    Baseline::parse(&text).map_err(|e| Error::Usage(format!("--baseline {}: {e}", path.display())))
+}
+
+fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
+    let (special, output) = output(&args.output, reporter)?;
+    Ok(Options {
+        path: options::one_path("audit", &args.paths)?,
+        all: args.all,
+        exit_zero: args.exit_zero,
+        fail_on: match args.fail_on {
+            FailOn::Error => Severity::Error,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Note => Severity::Note,
+        },
+        baseline: args.baseline.as_deref().map(baseline).transpose()?,
+        write_baseline: args.write_baseline.as_deref().map(to_be_written).transpose()?,
+        special,
+        replaying: Replaying::new(&args.replay, reporter)?,
+        range: Range::new(&args.range)?,
+        rows: Rows::new(&args.filter)?,
+        output,
+    })
+}
+
+impl Options {
+    /// How findings are weighed.
+    fn judging(&self) -> Judging<'_> {
+        Judging { fail_on: self.fail_on, all: self.all, baseline: self.baseline.as_ref() }
+    }
+}
+
+fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
+    let mut notes = reporter;
+    let mut report = match replaying::prepare(&options.path, &options.replaying, &options.range, reporter)? {
+        Some(replay) => replayed(options, replay)?,
+        None => of_nothing(options)?,
+    };
+    if let Some(path) = &options.write_baseline {
+        let text = Baseline::of(&report).map_err(|e| Error::Internal(e.to_string()))?;
+        std::fs::write(path, text).map_err(|e| Error::Usage(format!("--write-baseline {}: {e}", path.display())))?;
+        notes.note(format!("{} faults are listed in {}", report.findings.len(), path.display()));
+    }
+    let exit = if options.exit_zero { Exit::Success } else { report.exit(options.replaying.allow_incomplete) };
+    if options.replaying.allow_incomplete && !report.complete {
+        notes.warn("the evidence is incomplete: a fault could hide where it cannot be read");
+    }
+    if let Some(limit) = options.rows.limit {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let left_out = report.findings.len().saturating_sub(limit);
+        if left_out > 0 {
+            notes.note(format!("{left_out} findings are not listed because of --limit"));
+        }
+        report.findings.truncate(limit);
+    }
+    print::report(&report, options)?;
+    Ok(exit)
+}
+
+/// Replays, and keeps the findings that were asked for.
+fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
+    let mut audit = Audit::new(options.rows.types.clone());
+    let ended = replay.run(&mut audit)?;
+    let mut audited = audit.finish(replay.state());
+    let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
+    let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&options.rows, f, last));
+    audited.findings.retain(wanted);
+    let summary = summary(options, &replay, &audited, &ended);
+    let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
+    Ok(Report::new(summary, audited, &options.judging(), reaches))
+}
+
+/// The report on a log, or a range of it, without entries.
+fn of_nothing(options: &Options) -> Result<Report, Error> {
+    let window = evidence::open(&options.path)?.window;
+    let summary = EvidenceSummary {
+        path: window.path.clone(),
+        store: store(window.store),
+        first_index: window.first_index,
+        last_index: window.last_index,
+        entries: 0,
+        base: Base { kind: "empty", index: Index(0), term: Term(0) },
+        gaps: Vec::new(),
+        undecodable: 0,
+        rejected: 0,
+        rules: options.replaying.rules_name.clone(),
+        rules_from: rules_from(options),
+        rules_also_possible: Vec::new(),
+        altered: Vec::new(),
+    };
+    let audited = Audited { findings: Vec::new(), entries: 0, undecodable: 0, rejected: 0, parents: Vec::new() };
+    Ok(Report::new(summary, audited, &options.judging(), true))
+}
+
+fn rules_from(options: &Options) -> String {
+    if options.replaying.rules_asked { "flag" } else { "default" }.to_owned()
+}
+
+/// The name of a store as JSON shows it.
+fn store(kind: evidence::window::StoreKind) -> String {
+    let value = serde_json::to_value(kind).ok();
+    value.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &Ended) -> EvidenceSummary {
+    let window = &replay.evidence.window;
+    let gap = ended.reached.stopped_by.iter().filter(|d| d.kind == DamageKind::Gap);
+    EvidenceSummary {
+        path: window.path.clone(),
+        store: store(window.store),
+        first_index: window.first_index,
+        last_index: window.last_index,
+        entries: audited.entries,
+        base: Base { kind: "empty", index: replay.base.0, term: replay.base.1 },
+        gaps: gap.filter_map(|d| Some(Gap { first_index: d.first?, last_index: d.last? })).collect(),
+        undecodable: audited.undecodable,
+        rejected: audited.rejected,
+        rules: options.replaying.rules_name.clone(),
+        rules_from: rules_from(options),
+        rules_also_possible: Vec::new(),
+        altered: Vec::new(),
+    }
+}
+
+/// Whether the filter lets a finding through: by its parent or job, or by the job of its cause.
+fn matches(rows: &Rows, finding: &Finding, last: Index) -> bool {
+    if rows.filter.is_empty() {
+        return true;
+    }
+    let kind = rows.types.lookup(&finding.at.entry).map_or(EntryType::Snapshot, EntryType::Command);
+    let mut facts = Facts::of(finding.at.index, finding.at.term, kind);
+    fn text(t: &Option<Arc<str>>) -> Option<Cow<'_, str>> {
+        t.as_deref().map(Cow::Borrowed)
+    }
+    facts.add_job(JobFact {
+        namespace: text(&finding.namespace),
+        job: text(&finding.job).or_else(|| text(&finding.parent)),
+        parent: text(&finding.parent),
+        status: None,
+    });
+    if let Some(cause) = &finding.cause {
+        facts.add_job(JobFact {
+            namespace: text(&cause.namespace),
+            job: text(&cause.job),
+            parent: text(&finding.parent),
+            status: text(&cause.status),
+        });
+    }
+    rows.filter.matches(&facts, last)
+}
