@@ -134,7 +134,7 @@ struct Watch {
 
 impl Subscriber for Watch {
     fn entry(&mut self, entry: Replayed<'_>) {
-        let sound = matches!(entry.step.outcome, Outcome::Applied | Outcome::NotModelled | Outcome::NotForFsm);
+        let sound = matches!(entry.step.outcome, Outcome::Applied | Outcome::NotForFsm);
         if !sound {
             self.without_effect.push(format!("{}: {}", entry.record.index, entry.step.outcome));
         }

@@ -4,6 +4,7 @@
 
 pub mod body;
 pub mod configuration;
+pub mod content;
 pub mod json;
 pub mod message;
 pub mod message_type;

@@ -3,15 +3,19 @@
 
 pub mod compare;
 pub mod differences;
+pub mod csi;
 pub mod id;
 pub mod outcome;
 pub mod row;
 pub mod rules;
 pub mod state;
+pub mod table;
 
 mod apply;
 mod status;
 mod summary;
+
+use std::sync::Arc;
 
 use crate::entry::message::Message;
 use crate::entry::msgpack::Result as Decoded;
@@ -19,9 +23,10 @@ use crate::entry::{Command, split};
 use crate::evidence::{LogType, Record};
 use crate::types::Index;
 use outcome::{Outcome, Step};
-use row::{Origin, Source};
+use row::{Indexes, Origin, Source};
 use rules::Rules;
 use state::State;
+use table::{RowKey, TableName, TableRow};
 
 /// A state with the rules that move it.
 #[derive(Debug)]
@@ -81,18 +86,23 @@ impl Fsm {
         }
         match message {
             Ok(message) => {
-                Txn { state: &mut self.state, rules: &self.rules, index, blind: self.blind }.message(message)
+                let source = Source::Entry(index);
+                let state = &mut self.state;
+                Txn { state, rules: &self.rules, index, source, start: 0, blind: self.blind }.message(message)
             }
             Err(error) => Outcome::Undecodable(*error),
         }
     }
 }
 
-/// One entry at work on the state.
+/// One entry, or one record of a snapshot, at work on the state.
 struct Txn<'s> {
     state: &'s mut State,
     rules: &'s Rules,
     index: Index,
+    source: Source,
+    /// Where the bytes that the message was read from begin in the source.
+    start: u64,
     blind: bool,
 }
 
@@ -107,13 +117,32 @@ impl Txn<'_> {
         result
     }
 
-    /// The place of a value in this entry's payload.
+    /// The place of a value that stands at `offset` of the bytes that were read.
     fn origin(&self, offset: u64) -> Origin {
-        Origin { source: Source::Entry(self.index), offset }
+        Origin { source: self.source, offset: self.start + offset }
+    }
+
+    /// The indexes of a row that this entry writes, which replaces one that was made at `create`.
+    fn written(&self, create: Option<Index>) -> Indexes {
+        Indexes { create: create.unwrap_or(self.index), modify: self.index }
+    }
+
+    /// Writes a row of one of the tables beside jobs, evaluations, allocations, deployments and nodes.
+    fn put_row(&mut self, table: TableName, key: &RowKey, row: TableRow) {
+        self.state.put_row(table, key, Some(Arc::new(row)));
+    }
+
+    /// Deletes such a row; false when it was not there.
+    fn delete_row(&mut self, table: TableName, key: &RowKey) -> bool {
+        let there = self.state.row(table, key).is_some();
+        if there {
+            self.state.put_row(table, key, None);
+        }
+        there
     }
 
     /// Notes a write to a table.
     fn bump(&mut self, table: &'static str) {
-        self.state.put_table_index(table, Some(self.index));
+        self.state.put_table_index(table.into(), Some(self.index));
     }
 }

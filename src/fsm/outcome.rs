@@ -1,10 +1,12 @@
 //! What became of an entry, and what it changed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use super::id::{Id, Word};
 use super::row::{Alloc, Children, Deployment, Eval, Job, Launch, Named, Node, Summary};
+use super::table::{RowKey, TableName, TableRow};
 use crate::entry::msgpack::DecodeError;
 use crate::types::{Index, JobKey};
 
@@ -42,8 +44,6 @@ pub enum Outcome {
         /// The ignore flag was set.
         ignored: bool,
     },
-    /// A known type that touches none of the rows this program replays yet.
-    NotModelled,
     /// A noop, barrier or configuration: raft's own, never shown to the FSM.
     NotForFsm,
 }
@@ -59,7 +59,6 @@ impl Outcome {
             Outcome::Empty => "empty",
             Outcome::Undecodable(_) => "undecodable",
             Outcome::UnknownType { .. } => "unknown_type",
-            Outcome::NotModelled => "not_modelled",
             Outcome::NotForFsm => "raft",
         }
     }
@@ -165,15 +164,19 @@ pub enum Change {
         /// The row before.
         before: Option<Named>,
     },
-    /// The scheduler configuration's pause of the eval broker.
-    PauseEvalBroker {
-        /// The value before.
-        before: bool,
+    /// A row of one of the tables beside these.
+    Row {
+        /// The table.
+        table: TableName,
+        /// The row's key.
+        key: RowKey,
+        /// The row before.
+        before: Option<Arc<TableRow>>,
     },
     /// The index row of a table.
     TableIndex {
         /// The table.
-        table: &'static str,
+        table: Cow<'static, str>,
         /// The value before.
         before: Option<Index>,
     },

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use super::csi::{Info, PluginTask};
 use super::id::{Id, Word};
+use crate::entry::content::Digest;
 use crate::entry::time::GoTime;
 use crate::types::{Index, JobKey};
 
@@ -125,6 +127,82 @@ pub struct Group {
     pub count: i64,
     /// Failed allocations may still be replaced (an unlimited policy or one with attempts).
     pub reschedules: bool,
+    /// What few groups have.
+    pub extras: Option<Box<GroupExtras>>,
+}
+
+impl Group {
+    /// Its scaling policy.
+    pub fn scaling(&self) -> Option<&Arc<Scaling>> {
+        self.extras.as_ref()?.scaling.as_ref()
+    }
+
+    /// Its tasks that run a CSI plugin.
+    pub fn csi_tasks(&self) -> &[PluginTask] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.csi_tasks)
+    }
+}
+
+/// What few task groups have: scaling, CSI plugins, host volumes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupExtras {
+    /// Its scaling policy.
+    pub scaling: Option<Arc<Scaling>>,
+    /// Its tasks that run a CSI plugin.
+    pub csi_tasks: Vec<PluginTask>,
+    /// The host volumes that it asks for.
+    pub host_volumes: Vec<VolumeRequest>,
+}
+
+/// A host volume that a group asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeRequest {
+    /// Its name in the group.
+    pub name: Arc<str>,
+    /// The volume's name on the node.
+    pub source: Arc<str>,
+    /// Allocations that replace each other stay with one volume (1.10 and newer).
+    pub sticky: bool,
+}
+
+/// A scaling policy (state-rows.md 6.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// Its ID, which the leader made.
+    pub id: Arc<str>,
+    /// Its type.
+    pub kind: Arc<str>,
+    /// The job that it scales.
+    pub job: JobKey,
+    /// The task group that it scales.
+    pub group: Arc<str>,
+    /// The task that it scales; empty in the community edition.
+    pub task: Arc<str>,
+    /// The autoscaler's own settings.
+    pub policy: Digest,
+    /// The smallest count.
+    pub min: i64,
+    /// The largest count.
+    pub max: i64,
+    /// The autoscaler may act on it.
+    pub enabled: bool,
+    /// CreateIndex and ModifyIndex; in a job's copy they can be those of the entry.
+    pub indexes: Indexes,
+    /// Where its body stands.
+    pub origin: Origin,
+}
+
+impl Scaling {
+    /// It says the same as another, whatever their IDs and indexes.
+    pub fn says_the_same(&self, other: &Scaling) -> bool {
+        let face = |s: &Scaling| (s.min, s.max, s.enabled, s.policy);
+        face(self) == face(other) && self.is_about(other)
+    }
+
+    /// It is of the same type and about the same target as another.
+    pub fn is_about(&self, other: &Scaling) -> bool {
+        self.kind == other.kind && self.job == other.job && self.group == other.group && self.task == other.task
+    }
 }
 
 /// A job summary.
@@ -333,6 +411,26 @@ pub struct AllocJob {
     pub version: u64,
     /// Where its body stands.
     pub origin: Origin,
+    /// What the jobs of few allocations have.
+    pub extras: Option<Arc<AllocJobExtras>>,
+}
+
+/// What few jobs in allocations have: CSI plugins, and host volumes for the allocation's group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocJobExtras {
+    /// It is a system job.
+    pub system: bool,
+    /// Its status is dead, as the scheduler saw it.
+    pub dead: bool,
+    /// Its groups that run CSI plugins or ask for host volumes.
+    pub groups: Vec<Group>,
+}
+
+impl AllocJobExtras {
+    /// Its group of that name, if it is among them.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| &*group.name == name)
+    }
 }
 
 /// What the scheduler is asked to do with an allocation; `None` is not asked.
@@ -452,6 +550,12 @@ pub struct Node {
     pub last_missed_heartbeat_index: u64,
     /// The last entry with a report of its allocations.
     pub last_alloc_update_index: u64,
+    /// What it says of the CSI plugins that are controllers.
+    pub csi_controllers: Arc<[Arc<Info>]>,
+    /// What it says of the CSI plugins that are node plugins.
+    pub csi_nodes: Arc<[Arc<Info>]>,
+    /// Its host volumes: name, and ID for a dynamic one; sorted by name.
+    pub host_volumes: Arc<[(Arc<str>, Arc<str>)]>,
     /// CreateIndex and ModifyIndex.
     pub indexes: Indexes,
     /// Where its body stands.
@@ -508,8 +612,8 @@ pub enum NodeEvent {
 /// When a periodic job was launched last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Unix seconds; `None` where a server's clock decided it.
-    pub launch: Option<i64>,
+    /// When it was; `None` where a server's clock decided it.
+    pub launch: Option<GoTime>,
     /// CreateIndex and ModifyIndex.
     pub indexes: Indexes,
 }

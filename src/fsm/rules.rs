@@ -155,6 +155,8 @@ switches! {
     cancel_takes_time: [(1, 6, 0), (1, 5, 6), (1, 4, 10), (1, 3, 15)], "";
     /// Node pools are rows, and a job needs its pool to exist.
     node_pools: [(1, 6, 0)], "";
+    /// The source of a job is kept beside its versions.
+    job_submissions: [(1, 6, 0)], "";
     /// A stop takes over the request's submit time.
     stop_sets_submit_time: [(1, 6, 4), (1, 5, 11)], "";
     /// A purge completes the job's pending evaluations and deletes its allocations and deployments.
@@ -167,14 +169,22 @@ switches! {
     plan_jobs_as_written: [(1, 8, 0), (1, 7, 5), (1, 6, 8), (1, 5, 15)], "#19937";
     /// A batch deregister has no evaluations; those in older entries are ignored.
     batch_deregister_without_evals: [(1, 8, 0)], "#20510";
+    /// A terminal or deleted allocation takes its service registrations with it.
+    services_end_with_allocs: [(1, 8, 0)], "";
     /// Versions can be tagged, and tagged ones are never pruned.
     version_tags: [(1, 9, 0)], "#24055";
+    /// Keys of the keyring are in the state with their material, and their table has another name.
+    wrapped_root_keys: [(1, 9, 0)], "";
     /// A deployment keeps the time of its last change.
     deployment_modify_time: [(1, 9, 2)], "";
     /// A stopped job without evaluations is dead, and ended allocations alone make none dead.
     stop_is_dead: [(1, 9, 6), (1, 8, 10)], "#24974";
     /// The row of a job's version follows its status.
     version_row_follows_status: [(1, 9, 6), (1, 8, 10)], "#24974, #25081";
+    /// Accessors of Vault and Consul tokens are ignored.
+    accessors_ignored: [(1, 10, 0)], "";
+    /// Task groups claim the host volumes that they stay with.
+    sticky_volumes: [(1, 10, 0)], "";
     /// A reconnecting allocation cancels its follow-up evaluation.
     reconnect_cancels_eval: [(1, 10, 2)], "#25923";
     /// A plan's update keeps an allocation's NextAllocation.

@@ -3,7 +3,9 @@
 //! Rows are immutable values behind `Arc`; a write replaces one and notes in the journal what was
 //! there. The journal undoes refused transactions and tells subscribers what an entry changed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ use foldhash::fast::RandomState;
 
 use super::id::Id;
 use super::outcome::{Change, CountMove};
-use super::row::{Alloc, Deployment, Eval, Indexes, Job, Launch, Named, Node, Summary};
+use super::row::{Alloc, Deployment, Eval, Indexes, Job, Launch, Named, Node, Scaling, Summary};
+use super::table::{RowKey, TableName, TableRow, global};
 use crate::types::{Index, JobKey};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -74,8 +77,10 @@ pub struct State {
     launches: BTreeMap<JobKey, Launch>,
     namespaces: BTreeMap<Arc<str>, Named>,
     node_pools: BTreeMap<Arc<str>, Named>,
-    table_indexes: BTreeMap<&'static str, Index>,
-    pause_eval_broker: bool,
+    rows: BTreeMap<TableName, BTreeMap<RowKey, Arc<TableRow>>>,
+    services_of_allocs: Map<Id, BTreeSet<RowKey>>,
+    policies_of_jobs: Map<JobKey, BTreeSet<RowKey>>,
+    table_indexes: BTreeMap<Cow<'static, str>, Index>,
     journal: Vec<Change>,
     moves: Vec<CountMove>,
 }
@@ -106,15 +111,17 @@ impl State {
             launches: BTreeMap::new(),
             namespaces: BTreeMap::from([("default".into(), built_in)]),
             node_pools: BTreeMap::new(),
-            table_indexes: BTreeMap::from([("namespaces", Index(1))]),
-            pause_eval_broker: false,
+            rows: BTreeMap::new(),
+            services_of_allocs: Map::default(),
+            policies_of_jobs: Map::default(),
+            table_indexes: BTreeMap::from([("namespaces".into(), Index(1))]),
             journal: Vec::new(),
             moves: Vec::new(),
         };
         if node_pools {
             state.node_pools.insert("default".into(), built_in);
             state.node_pools.insert("all".into(), built_in);
-            state.table_indexes.insert("node_pools", Index(1));
+            state.table_indexes.insert("node_pools".into(), Index(1));
         }
         state
     }
@@ -245,13 +252,35 @@ impl State {
     }
 
     /// The last index of each table that was ever written.
-    pub fn table_indexes(&self) -> &BTreeMap<&'static str, Index> {
+    pub fn table_indexes(&self) -> &BTreeMap<Cow<'static, str>, Index> {
         &self.table_indexes
     }
 
     /// Whether the scheduler configuration pauses the eval broker.
     pub fn pause_eval_broker(&self) -> bool {
-        self.pause_eval_broker
+        let row = self.row(TableName::SchedulerConfig, &global(""));
+        row.and_then(|row| row.scheduler()).is_some_and(|config| config.pause_eval_broker)
+    }
+
+    /// A row of one of the tables beside jobs, evaluations, allocations, deployments and nodes.
+    pub fn row(&self, table: TableName, key: &RowKey) -> Option<&Arc<TableRow>> {
+        self.rows.get(&table)?.get(key)
+    }
+
+    /// Every row of such a table, by key.
+    pub fn rows(&self, table: TableName) -> impl Iterator<Item = (&RowKey, &Arc<TableRow>)> {
+        self.rows.get(&table).into_iter().flatten()
+    }
+
+    /// The keys of an allocation's service registrations, sorted.
+    pub fn services_of(&self, alloc: &Id) -> impl Iterator<Item = &RowKey> {
+        self.services_of_allocs.get(alloc).into_iter().flatten()
+    }
+
+    /// The scaling policies whose target is in that job, by ID.
+    pub fn policies_of(&self, job: &JobKey) -> impl Iterator<Item = &Arc<Scaling>> {
+        let keys = self.policies_of_jobs.get(job).into_iter().flatten();
+        keys.filter_map(|key| self.row(TableName::ScalingPolicies, key)?.scaling_policy())
     }
 
     /// Who refers to exactly that job.
@@ -449,15 +478,26 @@ impl State {
         self.journal.push(Change::NodePool { name: name.clone(), before });
     }
 
-    /// Sets the pause of the eval broker.
-    pub(super) fn put_pause(&mut self, pause: bool) {
-        let before = std::mem::replace(&mut self.pause_eval_broker, pause);
-        self.journal.push(Change::PauseEvalBroker { before });
+    /// Replaces a row of one of the other tables.
+    pub(super) fn put_row(&mut self, table: TableName, key: &RowKey, row: Option<Arc<TableRow>>) {
+        let after = row.clone();
+        let before = replace(self.rows.entry(table).or_default(), key.clone(), row);
+        match before.as_deref() {
+            Some(TableRow::Service(old)) => unlink(&mut self.services_of_allocs, &old.alloc_id, key),
+            Some(TableRow::ScalingPolicy(old)) => unlink(&mut self.policies_of_jobs, &old.job, key),
+            _ => {}
+        }
+        match after.as_deref() {
+            Some(TableRow::Service(new)) => link(&mut self.services_of_allocs, &new.alloc_id, key),
+            Some(TableRow::ScalingPolicy(new)) => link(&mut self.policies_of_jobs, &new.job, key),
+            _ => {}
+        }
+        self.journal.push(Change::Row { table, key: key.clone(), before });
     }
 
     /// Moves a table's index; `None` takes the row away, which only an undo does.
-    pub(super) fn put_table_index(&mut self, table: &'static str, index: Option<Index>) {
-        let before = replace(&mut self.table_indexes, table, index);
+    pub(super) fn put_table_index(&mut self, table: Cow<'static, str>, index: Option<Index>) {
+        let before = replace(&mut self.table_indexes, table.clone(), index);
         if before != index {
             self.journal.push(Change::TableIndex { table, before });
         }
@@ -498,7 +538,7 @@ impl State {
             Change::Launch { key, before } => self.put_launch(&key, before),
             Change::Namespace { name, before } => self.put_namespace(&name, before),
             Change::NodePool { name, before } => self.put_node_pool(&name, before),
-            Change::PauseEvalBroker { before } => self.put_pause(before),
+            Change::Row { table, key, before } => self.put_row(table, &key, before),
             Change::TableIndex { table, before } => self.put_table_index(table, before),
         }
     }
@@ -506,6 +546,19 @@ impl State {
     /// Takes what was written since the last call: the changes and the moves of counters.
     pub(super) fn take_journal(&mut self) -> (Vec<Change>, Vec<CountMove>) {
         (std::mem::take(&mut self.journal), std::mem::take(&mut self.moves))
+    }
+}
+
+fn link<K: Clone + Eq + Hash>(index: &mut Map<K, BTreeSet<RowKey>>, of: &K, key: &RowKey) {
+    index.entry(of.clone()).or_default().insert(key.clone());
+}
+
+fn unlink<K: Eq + Hash>(index: &mut Map<K, BTreeSet<RowKey>>, of: &K, key: &RowKey) {
+    if let Some(keys) = index.get_mut(of) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(of);
+        }
     }
 }
 

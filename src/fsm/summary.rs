@@ -126,6 +126,7 @@ impl Txn<'_> {
         }
         if row != **summary {
             row.indexes.modify = self.index;
+            self.update_plugins_of_summary(alloc, &row);
             self.state.put_summary(key, Some(Arc::new(row)));
             self.bump("job_summary");
         }

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::bodies::{Bodies, RowError, object};
 use super::canonical;
 use super::value::{Object, Value};
-use crate::entry::time::GoTime;
 use crate::fsm::row::{self, GroupSummary, Launch, Summary};
 use crate::types::JobKey;
 
@@ -108,7 +107,7 @@ pub fn launch(key: &JobKey, row: &Launch) -> Object {
     let mut out = Object::with_capacity(5);
     out.set("ID", text(&key.id));
     out.set("Namespace", text(&key.namespace));
-    out.set("Launch", row.launch.map(|seconds| GoTime::from_unix_seconds(seconds).to_string()));
+    out.set("Launch", row.launch.map(|time| time.to_string()));
     out.set("CreateIndex", row.indexes.create.0);
     out.set("ModifyIndex", row.indexes.modify.0);
     out

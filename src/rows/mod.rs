@@ -105,7 +105,7 @@ pub fn rows(
         }
         Table::Indexes => each(state.table_indexes(), sink, |(key, index)| {
             let mut row = Object::with_capacity(2);
-            row.set("Key", *key);
+            row.set("Key", Value::Text(key.clone()));
             row.set("Value", index.0);
             Ok(row)
         }),

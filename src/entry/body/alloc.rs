@@ -52,6 +52,14 @@ wire_struct! {
         alloc_states: AllocStates = "AllocStates",
         /// The writer's clock, unix nanoseconds.
         modify_time: i64 = "ModifyTime",
+        /// In a snapshot: the entry that made it.
+        create_index: u64 = "CreateIndex",
+        /// In a snapshot: the entry that changed it last.
+        modify_index: u64 = "ModifyIndex",
+        /// In a snapshot: the last entry of a server that changed it.
+        alloc_modify_index: u64 = "AllocModifyIndex",
+        /// Where the states of its tasks stand.
+        task_states: Place = "TaskStates",
     }
     /// Flags that ask the scheduler to move an allocation.
     TransitionBody {

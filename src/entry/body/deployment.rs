@@ -32,6 +32,10 @@ wire_struct! {
         groups: Pairs<Cow<'a, str>, DeploymentGroupBody<'a>> = "TaskGroups",
         /// The writer's clock, unix nanoseconds.
         modify_time: i64 = "ModifyTime",
+        /// In a snapshot: the entry that made it.
+        create_index: u64 = "CreateIndex",
+        /// In a snapshot: the entry that changed it last.
+        modify_index: u64 = "ModifyIndex",
     }
     /// The progress of one task group.
     DeploymentGroupBody {

@@ -34,6 +34,10 @@ wire_struct! {
         modify_time: i64 = "ModifyTime",
         /// The state that the scheduler saw; proves that index committed (storage.md 7, 3).
         snapshot_index: u64 = "SnapshotIndex",
+        /// In a snapshot: the entry that made it.
+        create_index: u64 = "CreateIndex",
+        /// In a snapshot: the entry that changed it last.
+        modify_index: u64 = "ModifyIndex",
     }
     /// EvalUpdateRequest (6).
     EvalUpdate {

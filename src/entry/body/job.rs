@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use super::deployment::DeploymentBody;
 use super::eval::EvalBody;
-use crate::entry::wire::{Pairs, Place, wire_struct};
+use crate::entry::content::Digest;
+use crate::entry::msgpack::{Reader, Result};
+use crate::entry::wire::{Pairs, Place, Wire, wire_struct};
 
 /// Text that is borrowed from the entry where it is UTF-8.
 pub type Text<'a> = Cow<'a, str>;
@@ -62,6 +64,67 @@ wire_struct! {
         count: i64 = "Count",
         /// When failed allocations are replaced.
         reschedule: Option<RescheduleBody<'a>> = "ReschedulePolicy",
+        /// How it is scaled.
+        scaling: Option<ScalingBody<'a>> = "Scaling",
+        /// Its tasks that run a CSI plugin.
+        csi_tasks: CsiTasks<'a> = "Tasks",
+        /// The host volumes that it asks for.
+        host_volumes: HostVolumes<'a> = "Volumes",
+    }
+    /// A scaling policy (state-rows.md 6.2).
+    ScalingBody {
+        /// Its ID, which the leader made.
+        id: Text<'a> = "ID",
+        /// `horizontal`; empty in old entries, where it means that.
+        kind: Text<'a> = "Type",
+        /// What it scales.
+        target: ScalingTargetBody<'a> = "Target",
+        /// The autoscaler's own settings, free-form.
+        policy: Digest = "Policy",
+        /// The smallest count.
+        min: i64 = "Min",
+        /// The largest count.
+        max: i64 = "Max",
+        /// The autoscaler may act on it.
+        enabled: bool = "Enabled",
+        /// The writer's view.
+        create_index: u64 = "CreateIndex",
+        /// The writer's view.
+        modify_index: u64 = "ModifyIndex",
+    }
+    /// What a scaling policy is about.
+    ScalingTargetBody {
+        /// The namespace.
+        namespace: Text<'a> = "Namespace",
+        /// The job.
+        job: Text<'a> = "Job",
+        /// The task group.
+        group: Text<'a> = "Group",
+        /// The task; empty in the community edition.
+        task: Text<'a> = "Task",
+    }
+    /// What makes a task a CSI plugin.
+    CsiPluginConfigBody {
+        /// The plugin.
+        id: Text<'a> = "ID",
+        /// `controller`, `node` or `monolith`.
+        kind: Text<'a> = "Type",
+    }
+    /// A task, as far as CSI plugins ask.
+    TaskBody {
+        /// The plugin that it runs.
+        csi: Option<CsiPluginConfigBody<'a>> = "CSIPluginConfig",
+    }
+    /// A volume that a group asks for.
+    VolumeRequestBody {
+        /// Its name in the group.
+        name: Text<'a> = "Name",
+        /// `host` or `csi`.
+        kind: Text<'a> = "Type",
+        /// The volume's name.
+        source: Text<'a> = "Source",
+        /// Allocations that replace each other stay with one volume (1.10 and newer).
+        sticky: bool = "Sticky",
     }
     /// A reschedule policy, as far as deleting evaluations by filter asks (fsm.md 2.9).
     RescheduleBody {
@@ -95,6 +158,8 @@ wire_struct! {
         namespace: Text<'a> = "Namespace",
         /// The dispatch token of the request.
         idempotency_token: Text<'a> = "IdempotencyToken",
+        /// Where the job's source stands (1.6 and newer).
+        submission: Place = "Submission",
     }
     /// JobDeregisterRequest (5).
     JobDeregister {
@@ -168,5 +233,38 @@ wire_struct! {
         task_group: Text<'a> = "TaskGroup",
         /// Where the event stands.
         event: Place = "ScalingEvent",
+    }
+}
+
+/// The plugins that the tasks of a group run; most groups run none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CsiTasks<'a>(pub Vec<CsiPluginConfigBody<'a>>);
+
+impl<'a> Wire<'a> for CsiTasks<'a> {
+    fn read(r: &mut Reader<'a>) -> Result<Self> {
+        let mut out = Vec::new();
+        r.items(|r| {
+            out.extend(TaskBody::read(r)?.csi);
+            Ok(())
+        })?;
+        Ok(CsiTasks(out))
+    }
+}
+
+/// The host volumes among those that a group asks for; most groups ask for none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostVolumes<'a>(pub Vec<VolumeRequestBody<'a>>);
+
+impl<'a> Wire<'a> for HostVolumes<'a> {
+    fn read(r: &mut Reader<'a>) -> Result<Self> {
+        let mut out = Vec::new();
+        r.fields(|_, r| {
+            let request = VolumeRequestBody::read(r)?;
+            if request.kind == "host" {
+                out.push(request);
+            }
+            Ok(())
+        })?;
+        Ok(HostVolumes(out))
     }
 }

@@ -3,11 +3,16 @@
 //! Everything else that a body holds stays in the entry, and is read from there when a row or an
 //! entry is shown.
 
+pub mod acl;
 pub mod alloc;
+pub mod cluster;
 pub mod deployment;
 pub mod eval;
 pub mod job;
 pub mod misc;
 pub mod node;
+pub mod service;
+pub mod snapshot;
+pub mod volume;
 
 pub use job::Text;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::job::Text;
+use super::volume::CsiInfoBody;
 use crate::entry::time::GoTime;
 use crate::entry::wire::{Pairs, Place, wire_struct};
 
@@ -27,6 +28,43 @@ wire_struct! {
         last_alloc_update_index: u64 = "LastAllocUpdateIndex",
         /// The key that signed its identity (1.11 and newer).
         identity_signing_key_id: Text<'a> = "IdentitySigningKeyID",
+        /// Plugin name to what it says as a controller.
+        csi_controllers: Pairs<Text<'a>, CsiInfoBody<'a>> = "CSIControllerPlugins",
+        /// Plugin name to what it says as a node plugin.
+        csi_nodes: Pairs<Text<'a>, CsiInfoBody<'a>> = "CSINodePlugins",
+        /// Volume name to the volume on the node.
+        host_volumes: Pairs<Text<'a>, NodeVolumeBody<'a>> = "HostVolumes",
+        /// In a snapshot: its events.
+        events: Vec<NodeEventBody<'a>> = "Events",
+        /// In a snapshot: its last drain.
+        last_drain: Option<LastDrainBody<'a>> = "LastDrain",
+        /// In a snapshot: the entry that made it.
+        create_index: u64 = "CreateIndex",
+        /// In a snapshot: the entry that changed it last.
+        modify_index: u64 = "ModifyIndex",
+    }
+    /// A host volume on a node.
+    NodeVolumeBody {
+        /// The ID of a dynamic volume; empty for one out of the node's configuration.
+        id: Text<'a> = "ID",
+    }
+    /// An event of a node, in a snapshot.
+    NodeEventBody {
+        /// The entry that brought it.
+        create_index: u64 = "CreateIndex",
+    }
+    /// The last drain of a node, in a snapshot.
+    LastDrainBody {
+        /// When it began.
+        started_at: GoTime = "StartedAt",
+        /// When it last changed.
+        updated_at: GoTime = "UpdatedAt",
+        /// `draining`, `complete`, `canceled`.
+        status: Text<'a> = "Status",
+        /// Who did it.
+        accessor_id: Text<'a> = "AccessorID",
+        /// Where the operator's notes stand.
+        meta: Place = "Meta",
     }
     /// NodeRegisterRequest (0).
     NodeRegister {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::super::Txn;
 use super::super::id::{Id, Word};
 use super::super::outcome::{Outcome, Refusal};
-use super::super::row::{Alloc, AllocJob, Eval, Health, Indexes, Node, Transition};
+use super::super::row::{Alloc, AllocJob, AllocJobExtras, Eval, Group, Health, Indexes, Node, Transition};
 use super::super::status::Due;
 use super::Applied;
 use crate::entry::body::alloc::{AllocBody, AllocUpdate, DesiredTransitions, HealthBody, TransitionBody};
-use crate::entry::body::job::JobBody;
+use crate::entry::body::job::{GroupBody, JobBody};
 use crate::types::{Index, JobKey};
 
 impl Txn<'_> {
@@ -49,8 +49,17 @@ impl Txn<'_> {
             create_index: Index(job.create_index),
             version: job.version,
             origin: self.origin(job.at),
+            extras: self.alloc_job_extras(job),
         });
         row
+    }
+
+    /// The groups with CSI plugins and host volumes of a job inside an allocation.
+    fn alloc_job_extras(&self, job: &JobBody<'_>) -> Option<Arc<AllocJobExtras>> {
+        let has_extras = |group: &&GroupBody<'_>| !group.csi_tasks.0.is_empty() || !group.host_volumes.0.is_empty();
+        let groups: Vec<Group> = job.groups.iter().filter(has_extras).map(|g| self.group_row(g, None)).collect();
+        (!groups.is_empty())
+            .then(|| Arc::new(AllocJobExtras { system: job.kind == "system", dead: job.status == "dead", groups }))
     }
 
     /// Writes a plan's allocations in order and moves their jobs' statuses; the last allocation of
@@ -68,6 +77,8 @@ impl Txn<'_> {
             let force = (!row.is_terminal()).then_some(Word::RUNNING);
             due.note(row.job_key.clone(), force);
             self.link_previous(&row);
+            self.follow_alloc(&row);
+            self.claim_sticky_volumes(&row);
             let id = row.id.clone();
             self.state.put_alloc(&id, Some(Arc::new(row)));
         }
@@ -107,6 +118,14 @@ impl Txn<'_> {
             row.job.clone_from(&before.job);
         }
         Ok(Some(row))
+    }
+
+    /// What an allocation's write does to plugins and service registrations.
+    fn follow_alloc(&mut self, row: &Alloc) {
+        self.remove_alloc_from_plugins(row);
+        if row.is_terminal() {
+            self.drop_services_of(&row.id);
+        }
     }
 
     fn link_previous(&mut self, row: &Alloc) {
@@ -213,6 +232,7 @@ impl Txn<'_> {
         }
         self.count_in_deployment(&mut row, Some(&before))?;
         self.count_alloc(&row, Some(&before))?;
+        self.follow_alloc(&row);
         self.reconnect(&before, &mut row);
         self.note_report(&body.node_id);
         let row = Arc::new(row);

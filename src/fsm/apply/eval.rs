@@ -139,6 +139,7 @@ impl Txn<'_> {
             let id = Id::new(id);
             if self.state.alloc(&id).is_some() {
                 self.state.put_alloc(&id, None);
+                self.drop_services_of(&id);
                 allocs += 1;
             }
         }

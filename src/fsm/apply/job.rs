@@ -11,6 +11,7 @@ use super::upsert_job::RegisterOptions;
 use crate::entry::body::deployment::DeploymentBody;
 use crate::entry::body::eval::EvalBody;
 use crate::entry::body::job::{JobApplyTag, JobBatchDeregister, JobDeregister, JobRegister, JobStability};
+use crate::entry::time::GoTime;
 use crate::fsm::id::{Id, Word};
 use crate::types::JobKey;
 
@@ -90,7 +91,8 @@ impl Txn<'_> {
             return Err(Refusal::new(format!("no launch time can be read from the child's ID {:?}", job.key.id)));
         };
         let create = self.state.launch(&key).map_or(self.index, |l| l.indexes.create);
-        let row = Launch { launch: Some(launch), indexes: Indexes { create, modify: self.index } };
+        let launch = Some(GoTime::from_unix_seconds(launch));
+        let row = Launch { launch, indexes: Indexes { create, modify: self.index } };
         self.state.put_launch(&key, Some(row));
         self.bump("periodic_launch");
         Ok(None)

@@ -12,8 +12,9 @@ use crate::entry::body::node::{
     BatchNodeUpdateDrain, DrainBody, NodeBody, NodeRegister, NodeUpdateDrain, NodeUpdateEligibility, NodeUpdateStatus,
     UpsertNodeEvents,
 };
+use crate::entry::body::volume::CsiInfoBody;
 use crate::entry::time::GoTime;
-use crate::entry::wire::Place;
+use crate::entry::wire::{Pairs, Place};
 
 /// How many events a node keeps.
 const EVENTS_KEPT: usize = 10;
@@ -44,10 +45,11 @@ impl Txn<'_> {
         self.make_pool_of(request, body);
         let id = Id::new(&body.id);
         let before = self.state.node(&id).cloned();
-        let row = self.node_row(body, before.as_deref());
-        self.state.put_node(&id, Some(Arc::new(row)));
+        let row = Arc::new(self.node_row(body, before.as_deref()));
+        self.state.put_node(&id, Some(row.clone()));
         self.bump("nodes");
-        self.bump("csi_plugins");
+        self.update_plugins_of_node(&row);
+        self.update_host_volumes_of(&row);
         Ok(Outcome::Applied)
     }
 
@@ -62,15 +64,20 @@ impl Txn<'_> {
         }
     }
 
-    fn node_row(&self, body: &NodeBody<'_>, before: Option<&Node>) -> Node {
-        let at = GoTime::from_unix_seconds(body.status_updated_at);
+    /// A node's row from its body, without regard to the one before it.
+    pub(in super::super) fn new_node_row(&self, body: &NodeBody<'_>) -> Node {
         let drain = body.drain.as_ref().map(|d| Drain { started_at: d.started_at, origin: self.origin(d.at) });
         let eligibility = match (&drain, &*body.eligibility) {
             (Some(_), _) => "ineligible",
             (None, "") => "eligible",
             (None, other) => other,
         };
-        let mut row = Node {
+        let mut host_volumes: Vec<(Arc<str>, Arc<str>)> =
+            body.host_volumes.0.iter().map(|(name, volume)| ((**name).into(), (*volume.id).into())).collect();
+        host_volumes.sort();
+        let infos =
+            |infos: &Pairs<Text<'_>, CsiInfoBody<'_>>| infos.0.iter().map(|(_, info)| self.csi_info(info)).collect();
+        Node {
             id: Id::new(&body.id),
             node_pool: if body.node_pool.is_empty() { "default" } else { &body.node_pool }.into(),
             status: Word::new(&body.status),
@@ -82,9 +89,17 @@ impl Txn<'_> {
             events: Vec::new(),
             last_missed_heartbeat_index: body.last_missed_heartbeat_index,
             last_alloc_update_index: body.last_alloc_update_index,
-            indexes: Indexes { create: self.index, modify: self.index },
+            csi_controllers: infos(&body.csi_controllers),
+            csi_nodes: infos(&body.csi_nodes),
+            host_volumes: host_volumes.into(),
+            indexes: self.written(None),
             origin: self.origin(body.at),
-        };
+        }
+    }
+
+    fn node_row(&self, body: &NodeBody<'_>, before: Option<&Node>) -> Node {
+        let at = GoTime::from_unix_seconds(body.status_updated_at);
+        let mut row = self.new_node_row(body);
         let Some(before) = before else {
             row.events = vec![made_event("Node registered", "Cluster", Some(at), 0)];
             return row;
@@ -115,7 +130,10 @@ impl Txn<'_> {
             return Ok(Outcome::NoEffect("it names no node".into()));
         }
         for id in &ids {
+            let Some(node) = self.state.node(id).cloned() else { continue };
             self.state.put_node(id, None);
+            self.remove_node_from_plugins(&node);
+            self.delete_host_volumes_of(id);
         }
         self.bump("nodes");
         Ok(Outcome::Applied)

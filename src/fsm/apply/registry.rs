@@ -1,4 +1,4 @@
-//! Namespaces, node pools and the scheduler configuration.
+//! Namespaces and node pools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::super::Txn;
 use super::super::outcome::{Outcome, Refusal};
 use super::super::row::{Indexes, Named};
+use super::super::table::TableName;
 use super::Applied;
-use crate::entry::body::misc::{NamespaceDelete, NamespaceUpsert, NodePoolDelete, NodePoolUpsert, SchedulerSetConfig};
+use crate::entry::body::misc::{NamespaceDelete, NamespaceUpsert, NodePoolDelete, NodePoolUpsert};
 
 impl Txn<'_> {
     fn named(&self, rows: &BTreeMap<Arc<str>, Named>, name: &Arc<str>, at: u64) -> Named {
@@ -54,6 +55,10 @@ impl Txn<'_> {
         if let Some(job) = busy {
             return Err(Refusal::new(format!("namespace {name:?} still has the job {:?}, which is not dead", job.id)));
         }
+        let holds = |table| self.state.rows(table).any(|(key, _)| key.namespace == name);
+        if let Some(table) = [TableName::CsiVolumes, TableName::Variables].into_iter().find(|t| holds(*t)) {
+            return Err(Refusal::new(format!("namespace {name:?} still has rows in {}", table.name())));
+        }
         self.state.put_namespace(&name, None);
         Ok(())
     }
@@ -85,11 +90,5 @@ impl Txn<'_> {
             t.bump("node_pools");
             Ok(Outcome::Applied)
         })
-    }
-
-    /// SchedulerConfig (30).
-    pub(super) fn scheduler_config(&mut self, request: &SchedulerSetConfig<'_>) -> Applied {
-        self.state.put_pause(request.config.pause_eval_broker);
-        Ok(Outcome::Applied)
     }
 }

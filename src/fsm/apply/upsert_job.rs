@@ -1,14 +1,21 @@
 //! Writing and deleting job rows (fsm.md 2.1, 2.7).
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::super::Txn;
+use super::super::csi::PluginTask;
 use super::super::id::Word;
 use super::super::outcome::Refusal;
-use super::super::row::{Group, Indexes, Job, Tag};
+use super::super::row::{Group, GroupExtras, Indexes, Job, Origin, Tag, VolumeRequest};
 use super::super::state::fold;
-use crate::entry::body::job::{JobBody, JobRegister};
+use super::super::table::{Submission, TableName, TableRow};
+use crate::entry::body::job::{CsiPluginConfigBody, GroupBody, JobBody, JobRegister, VolumeRequestBody};
+use crate::entry::wire::Place;
 use crate::types::{Index, JobKey};
+
+/// How many submitted sources of a job are kept.
+const SUBMISSIONS_KEPT: usize = 6;
 
 /// What a register asks of the write, beside the job itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +24,8 @@ pub(super) struct RegisterOptions {
     enforce: Option<u64>,
     preserve_counts: bool,
     preserve_resources: bool,
+    /// Where the job's source stands.
+    submission: Place,
 }
 
 impl RegisterOptions {
@@ -26,6 +35,7 @@ impl RegisterOptions {
             enforce: request.enforce_index.then_some(request.job_modify_index),
             preserve_counts: request.preserve_counts,
             preserve_resources: request.preserve_resources,
+            submission: request.submission,
         }
     }
 }
@@ -50,7 +60,7 @@ impl Txn<'_> {
             tag: body.version_tag.as_ref().map(|t| Tag { name: (*t.name).into(), origin: self.origin(t.at) }),
             node_pool: (*body.node_pool).into(),
             dispatch_token: (*body.dispatch_token).into(),
-            groups: body.groups.iter().map(group_row).collect(),
+            groups: body.groups.iter().map(|g| self.group_row(g, canonical.then_some(&key))).collect(),
             indexes: Indexes { create: Index(body.create_index), modify: Index(body.modify_index) },
             job_modify_index: Index(body.job_modify_index),
             submit_time: None,
@@ -58,6 +68,27 @@ impl Txn<'_> {
             origin: self.origin(body.at),
             canonical,
             key,
+        }
+    }
+
+    /// A task group's row. `canonical` is the job's name where the FSM fills in its defaults.
+    pub(super) fn group_row(&self, body: &GroupBody<'_>, canonical: Option<&JobKey>) -> Group {
+        let (scaling, tasks, volumes) = (&body.scaling, &body.csi_tasks.0, &body.host_volumes.0);
+        let plain = scaling.is_none() && tasks.is_empty() && volumes.is_empty();
+        let extras = || {
+            Box::new(GroupExtras {
+                scaling: scaling
+                    .as_ref()
+                    .map(|scaling| Arc::new(self.scaling_row(scaling, canonical.map(|job| (job, &*body.name))))),
+                csi_tasks: tasks.iter().map(plugin_task).collect(),
+                host_volumes: volumes.iter().map(volume_request).collect(),
+            })
+        };
+        Group {
+            name: (*body.name).into(),
+            count: body.count,
+            reschedules: body.reschedule.as_ref().is_some_and(|r| r.unlimited || r.attempts > 0),
+            extras: (!plain).then(extras),
         }
     }
 
@@ -72,16 +103,49 @@ impl Txn<'_> {
         self.check_namespace_and_pool(&mut job)?;
         let existing = self.state.job(&job.key).cloned();
         self.check_enforced_index(existing.as_deref(), options)?;
-        let job = match existing {
-            Some(existing) => self.next_version(job, &existing, keep_version, options),
+        let submission = self.submission_of(&job, existing.as_deref(), keep_version, options);
+        let mut job = match &existing {
+            Some(existing) => self.next_version(job, existing, keep_version),
             None => self.first_version(job)?,
         };
+        self.update_scaling_policies(&mut job);
+        self.update_plugins_of_job(&job, existing.as_deref());
+        if let Some(existing) = existing.filter(|_| self.rules.preserve_in_fsm) {
+            preserve(&mut job, existing, options);
+        }
+        let job = Arc::new(job);
         self.ensure_summary(&job);
         self.put_version(&job);
+        if let Some(origin) = submission {
+            self.put_submission(&job, origin);
+        }
         self.state.put_job(&job.key, Some(job.clone()));
         self.bump("jobs");
-        self.bump("csi_plugins");
         Ok(job)
+    }
+
+    /// The source to keep for the version that is written: the request's, or where the job goes back to an older
+    /// version, that one's (1.6 and newer).
+    fn submission_of(&self, job: &Job, existing: Option<&Job>, keep: bool, options: RegisterOptions) -> Option<Origin> {
+        if !self.rules.job_submissions {
+            return None;
+        }
+        if let Some(at) = options.submission.0 {
+            return Some(self.origin(at));
+        }
+        existing.filter(|existing| !keep && job.version <= existing.version)?;
+        let row = self.state.row(TableName::JobSubmissions, &job.key)?.submissions()?;
+        row.0.iter().find(|s| s.version == job.version).map(|s| s.origin)
+    }
+
+    fn put_submission(&mut self, job: &Job, origin: Origin) {
+        let row = self.state.row(TableName::JobSubmissions, &job.key).and_then(|r| r.submissions());
+        let mut row = row.cloned().unwrap_or_default();
+        row.0.retain(|s| s.version != job.version);
+        row.0.push(Submission { version: job.version, job_modify_index: self.index, origin });
+        row.0.sort_by_key(|s| Reverse((s.job_modify_index, s.version)));
+        row.0.truncate(SUBMISSIONS_KEPT);
+        self.put_row(TableName::JobSubmissions, &job.key, TableRow::Submissions(row));
     }
 
     fn check_namespace_and_pool(&self, job: &mut Job) -> Result<(), Refusal> {
@@ -118,7 +182,7 @@ impl Txn<'_> {
         }
     }
 
-    fn next_version(&mut self, mut job: Job, existing: &Arc<Job>, keep: bool, options: RegisterOptions) -> Arc<Job> {
+    fn next_version(&self, mut job: Job, existing: &Job, keep: bool) -> Job {
         job.indexes = Indexes { create: existing.indexes.create, modify: self.index };
         if !keep {
             job.job_modify_index = self.index;
@@ -128,23 +192,10 @@ impl Txn<'_> {
         }
         // By the incoming job's type and blocks; the parent hears nothing of it (fsm.md 2.15 e).
         job.status = self.job_status(&job, false);
-        if self.rules.preserve_in_fsm {
-            if options.preserve_counts {
-                let count_of = |name: &str| existing.groups.iter().find(|g| &*g.name == name).map(|g| g.count);
-                job.groups = job
-                    .groups
-                    .iter()
-                    .map(|g| Group { count: count_of(&g.name).unwrap_or(g.count), ..g.clone() })
-                    .collect();
-            }
-            if options.preserve_resources {
-                job.resources_from = Some(existing.clone());
-            }
-        }
-        Arc::new(job)
+        job
     }
 
-    fn first_version(&mut self, mut job: Job) -> Result<Arc<Job>, Refusal> {
+    fn first_version(&mut self, mut job: Job) -> Result<Job, Refusal> {
         job.indexes = Indexes { create: self.index, modify: self.index };
         job.job_modify_index = self.index;
         if !self.rules.first_version_kept {
@@ -154,7 +205,8 @@ impl Txn<'_> {
             job.status = Word::EMPTY;
         }
         let job = Arc::new(job);
-        Ok(self.set_job_status(&job, false, None)?.unwrap_or(job))
+        let changed = self.set_job_status(&job, false, None)?;
+        Ok(Job::clone(&changed.unwrap_or(job)))
     }
 
     /// Stops or purges a job (fsm.md 2.7).
@@ -187,6 +239,7 @@ impl Txn<'_> {
         if submit_time != 0 && self.rules.stop_sets_submit_time {
             job.submit_time = Some(submit_time);
         }
+        self.disable_scaling(&mut job);
         self.upsert_job(job, false, RegisterOptions::default())?;
         Ok(())
     }
@@ -229,12 +282,13 @@ impl Txn<'_> {
         for version in versions {
             self.state.put_version(&folded, version, None);
         }
-        for table in ["jobs", "job_version", "job_summary", "scaling_event"] {
+        for table in ["jobs", "job_version", "job_summary"] {
             self.bump(table);
         }
-        if !self.rules.purge_keeps_csi_index {
-            self.bump("csi_plugins");
-        }
+        self.remove_job_from_plugins(&job);
+        self.delete_scaling(key);
+        self.delete_row(TableName::JobSubmissions, key);
+        self.delete_volume_claims_of(key);
         if self.rules.purge_cleans_up {
             self.clean_up_purged(key);
         }
@@ -290,10 +344,27 @@ impl Txn<'_> {
     }
 }
 
-fn group_row(body: &crate::entry::body::job::GroupBody<'_>) -> Group {
-    Group {
-        name: (*body.name).into(),
-        count: body.count,
-        reschedules: body.reschedule.as_ref().is_some_and(|r| r.unlimited || r.attempts > 0),
+/// What a register takes over from the job before it (1.11.0 and newer): the counts of its groups, the resources of
+/// its tasks.
+fn preserve(job: &mut Job, existing: Arc<Job>, options: RegisterOptions) {
+    if options.preserve_counts {
+        let count_of = |name: &str| existing.groups.iter().find(|g| &*g.name == name).map(|g| g.count);
+        let groups = job.groups.iter().map(|g| Group { count: count_of(&g.name).unwrap_or(g.count), ..g.clone() });
+        job.groups = groups.collect();
     }
+    if options.preserve_resources {
+        job.resources_from = Some(existing);
+    }
+}
+
+fn plugin_task(body: &CsiPluginConfigBody<'_>) -> PluginTask {
+    PluginTask {
+        plugin_id: (*body.id).into(),
+        controller: matches!(&*body.kind, "controller" | "monolith"),
+        node: matches!(&*body.kind, "node" | "monolith"),
+    }
+}
+
+fn volume_request(body: &VolumeRequestBody<'_>) -> VolumeRequest {
+    VolumeRequest { name: (*body.name).into(), source: (*body.source).into(), sticky: body.sticky }
 }
