@@ -98,7 +98,7 @@ fn jq_over_tables_equals_jq_over_the_document() {
 fn mistakes_are_told_what_to_type_instead() {
     let hey = fixture("horizontal_hey");
     refused(&["state", "--tables", "Jbos", &hey], &["`Jobs`"]);
-    refused(&["state", "--tables", "Widgets", &hey], &["Allocs, Deployments"]);
+    refused(&["state", "--tables", "Widgets", &hey], &["Allocs, CSIPlugins"]);
     refused(&["state", "--format", "csv", &hey], &["--tables Jobs"]);
     refused(&["state", "1609", &hey], &["--last-index 1609"]);
     let unsure = run_to(3, &["state", &fixture("unknown_types")]);

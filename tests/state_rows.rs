@@ -28,9 +28,6 @@ const CLOCK: &[(&str, &str)] = &[
     ("JobSummaries", ".Queued"),
 ];
 
-/// Tables that are not replayed yet, so that their index rows are missing.
-const NOT_REPLAYED: &[&str] = &["acl_token", "acl_token_bootstrap", "root_keys", "variables"];
-
 struct Dump {
     path: PathBuf,
     version: Version,
@@ -91,10 +88,13 @@ fn is_zero(value: &Value) -> bool {
 
 fn key(table: &str, row: &Value) -> String {
     let names: &[&str] = match table {
+        "ACLTokens" => &["AccessorID"],
         "Indexes" => &["Key"],
         "JobSummaries" => &["Namespace", "JobID"],
         "JobVersions" => &["Namespace", "ID", "Version"],
         "Jobs" | "PeriodicLaunches" => &["Namespace", "ID"],
+        "RootKeys" => &["KeyID"],
+        "ScalingEvents" => &["Namespace", "JobID"],
         _ => &["ID"],
     };
     names.iter().map(|name| row[name].to_string()).collect::<Vec<_>>().join(" ")
@@ -138,15 +138,15 @@ fn rows_are_those_that_nomad_printed() {
     let mut differences = BTreeMap::new();
     for dump in dumps {
         let (theirs, ours) = (json(&dump.path), ours(&dump));
-        for table in Table::ALL.iter().map(|t| t.name()) {
+        for table in theirs.as_object().unwrap().keys() {
+            let table = table.as_str();
+            assert!(Table::parse(table).is_some(), "{table} is not known");
             let Some(Value::Array(rows)) = theirs.get(table) else { continue };
-            let is_replayed =
-                |row: &&Value| table != "Indexes" || !NOT_REPLAYED.contains(&row["Key"].as_str().unwrap());
-            let rows: Vec<Value> = rows.iter().filter(is_replayed).cloned().collect();
-            let Some(Value::Array(own)) = ours.get(table) else { panic!("{table} is missing") };
+            let none = Value::Array(Vec::new());
+            let Value::Array(own) = ours.get(table).unwrap_or(&none) else { panic!("{table} is no list") };
             let mut found = BTreeSet::new();
             let own_by_key: BTreeMap<_, _> = own.iter().map(|row| (key(table, row), row)).collect();
-            for row in &rows {
+            for row in rows {
                 match own_by_key.get(&key(table, row)) {
                     Some(own) => compare(table, &key(table, row), row, own, &mut found),
                     None => drop(found.insert(format!("{} is missing in ours", key(table, row)))),
@@ -159,7 +159,7 @@ fn rows_are_those_that_nomad_printed() {
             let by_create_index = ["Allocs", "Deployments", "Evals"].contains(&table);
             if !(by_create_index && dump.version < Version::new(1, 3, 0)) {
                 let keys = |rows: &[Value]| rows.iter().map(|r| key(table, r)).collect::<Vec<_>>();
-                if keys(&rows) != keys(own) {
+                if keys(rows) != keys(own) {
                     found.insert("the rows stand in another order".to_owned());
                 }
             }
@@ -179,19 +179,21 @@ fn no_secret_of_the_secrets_case_is_in_a_row() {
     let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
     replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut (), &mut []).unwrap();
     let bodies = LogBodies::new(&*evidence.log);
-    let written = |mut redactor| {
+    let written = |tables: &[Table], mut redactor| {
         let mut out = Vec::new();
-        rows::write(fsm.state(), &bodies, Table::ALL, &mut redactor, &mut out).unwrap();
+        rows::write(fsm.state(), &bodies, tables, &mut redactor, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let (hidden, shown) = (written(Redactor::hiding()), written(Redactor::showing()));
+    let (hidden, shown) = (written(Table::ALL, Redactor::hiding()), written(Table::ALL, Redactor::showing()));
     for list in ["secrets", "secrets_base64", "secret_prefixes"] {
         for secret in expected[list].as_array().unwrap() {
             assert!(!hidden.contains(secret.as_str().unwrap()), "{secret} is shown");
         }
     }
     assert!(shown.contains("SECRET-ENV-0016"));
-    assert_eq!(hidden, written(Redactor::hiding()));
-    let names = |text: &str| text.matches("invoice_mailer").count();
-    assert_eq!(names(&hidden), names(&shown));
+    assert_eq!(hidden, written(Table::ALL, Redactor::hiding()));
+    // Names are no secrets, save in the source of a job, which is hidden whole.
+    let rest: Vec<Table> = Table::ALL.iter().copied().filter(|t| *t != Table::JobSubmissions).collect();
+    let names = |redactor| written(&rest, redactor).matches("invoice_mailer").count();
+    assert_eq!(names(Redactor::hiding()), names(Redactor::showing()));
 }

@@ -52,10 +52,10 @@ fn checked(args: &StateArgs, reporter: &Reporter) -> Result<Options, Error> {
     })
 }
 
-/// The tables of `--tables`, in their own order; all where none is named.
+/// The tables of `--tables`, in their own order; those that Nomad prints and a few of ours where none is named.
 fn tables(names: &[String]) -> Result<Vec<Table>, Error> {
     if names.is_empty() {
-        return Ok(Table::ALL.to_vec());
+        return Ok(Table::ALL.iter().copied().filter(|table| table.is_default()).collect());
     }
     let mut wanted = Vec::new();
     for name in names {

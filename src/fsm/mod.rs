@@ -14,6 +14,8 @@ pub mod table;
 mod apply;
 mod status;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

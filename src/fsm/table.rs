@@ -112,6 +112,8 @@ macro_rules! rows {
 rows! {
     /// A row of which the FSM looks at nothing but the indexes.
     Plain plain(Plain),
+    /// An ACL policy.
+    Policy policy(Plain),
     /// An ACL token.
     Token token(Token),
     /// An ACL role.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::bodies::{Bodies, RowError, object};
 use super::canonical;
+use super::scaling;
 use super::value::{Object, Value};
 use crate::fsm::row::{self, GroupSummary, Launch, Summary};
 use crate::types::JobKey;
@@ -33,6 +34,9 @@ pub fn job(row: &row::Job, bodies: &dyn Bodies) -> Result<Object, RowError> {
     for (group, known) in job.objects_mut("TaskGroups").zip(row.groups.iter()) {
         // A register may take the counts over from the job before it (PreserveCounts).
         group.set("Count", known.count);
+        if let (Some(policy), Some(known)) = (group.object_mut("Scaling"), known.scaling()) {
+            scaling::overlay(policy, known);
+        }
     }
     if let Some(from) = &row.resources_from {
         preserve_resources(&mut job, from, bodies)?;

@@ -4,12 +4,16 @@
 //! ([`Origin`](crate::fsm::row::Origin)). Here the body is read again, put into the newest Nomad's shape, given the
 //! defaults that the FSM fills in, and overlaid with what the FSM changed since.
 
+pub mod acl;
 pub mod alloc;
 pub mod bodies;
 pub mod canonical;
+pub mod csi;
 pub mod eval;
 pub mod job;
 pub mod node;
+pub mod other;
+pub mod scaling;
 pub mod shape;
 pub mod value;
 
@@ -20,7 +24,8 @@ pub use bodies::{Bodies, LogBodies, RowError};
 
 use crate::entry::json::text;
 use crate::fsm::state::State;
-use crate::redact::{Place, Redactor};
+use crate::fsm::table::{RowKey, TableName, TableRow};
+use crate::redact::{Owner, Place, Redactor};
 use value::{Object, Value};
 
 macro_rules! tables {
@@ -46,8 +51,16 @@ macro_rules! tables {
 }
 
 tables! {
+    /// ACL policies.
+    ACLPolicies,
+    /// ACL tokens.
+    ACLTokens,
     /// Allocations.
     Allocs,
+    /// CSI plugins.
+    CSIPlugins,
+    /// CSI volumes.
+    CSIVolumes,
     /// Deployments.
     Deployments,
     /// Evaluations.
@@ -64,16 +77,73 @@ tables! {
     Nodes,
     /// The last launch of each periodic job.
     PeriodicLaunches,
+    /// Keys of the keyring, without their material.
+    RootKeys,
+    /// Scaling events of jobs.
+    ScalingEvents,
+    /// Scaling policies.
+    ScalingPolicies,
     /// Namespaces; Nomad's tool does not print them.
     Namespaces,
     /// Node pools; Nomad's tool does not print them.
     NodePools,
+    /// Accessors of Consul tokens, which Nomad's tool printed up to 1.9.
+    SITokenAccessors,
+    /// Accessors of Vault tokens, which Nomad's tool printed up to 1.9.
+    VaultAccessors,
+    /// ACL auth methods; from here on only where they are asked for by name.
+    ACLAuthMethods,
+    /// ACL binding rules.
+    ACLBindingRules,
+    /// ACL roles.
+    ACLRoles,
+    /// The autopilot configuration.
+    AutopilotConfig,
+    /// The cluster's ID.
+    ClusterMetadata,
+    /// Dynamic host volumes.
+    HostVolumes,
+    /// Submitted sources of jobs.
+    JobSubmissions,
+    /// One-time tokens.
+    OneTimeTokens,
+    /// The scheduler configuration.
+    SchedulerConfig,
+    /// Service registrations.
+    ServiceRegistrations,
+    /// Claims of host volumes by task groups.
+    TaskGroupHostVolumeClaims,
+    /// Variables, encrypted.
+    Variables,
+    /// Bytes of variables by namespace.
+    VariablesQuotas,
 }
 
 impl Table {
     /// The table of that name, in any case.
     pub fn parse(name: &str) -> Option<Self> {
         Table::ALL.iter().copied().find(|table| table.name().eq_ignore_ascii_case(name.trim()))
+    }
+
+    /// It is a part of the state where no tables are asked for by name.
+    pub fn is_default(self) -> bool {
+        self < Table::ACLAuthMethods
+    }
+
+    /// Where its rows stand, for what of them is secret.
+    pub fn place(self) -> Place {
+        Place::Fields(match self {
+            Table::SITokenAccessors | Table::VaultAccessors => Owner::Accessor,
+            Table::ACLAuthMethods => Owner::AuthMethod,
+            Table::JobSubmissions => Owner::Submission,
+            Table::Variables => Owner::Variable,
+            _ => Owner::Any,
+        })
+    }
+
+    /// The table of the FSM that holds its rows, for those that share one map.
+    fn shared(self) -> Option<TableName> {
+        TableName::ALL.iter().copied().find(|table| table.name() == self.name())
     }
 }
 
@@ -132,6 +202,47 @@ pub fn rows(
         Table::PeriodicLaunches => each(state.launches(), sink, |(key, row)| Ok(job::launch(key, row))),
         Table::Namespaces => each(state.namespaces(), sink, |(name, row)| node::named(name, row, bodies)),
         Table::NodePools => each(state.node_pools(), sink, |(name, row)| node::named(name, row, bodies)),
+        shared => match shared.shared() {
+            Some(TableName::AclTokens) => {
+                let mut rows: Vec<_> = state.rows(TableName::AclTokens).collect();
+                rows.sort_by_key(|(key, row)| (row.token().map(|token| token.indexes.create), *key));
+                each(rows, sink, |(key, row)| shared_row(key, row, bodies))
+            }
+            Some(TableName::JobSubmissions) => {
+                let rows = state.rows(TableName::JobSubmissions);
+                let rows = rows.filter_map(|(key, row)| Some((key, &row.submissions()?.0)));
+                let rows = rows.flat_map(|(key, kept)| kept.iter().rev().map(move |one| (key, one)));
+                each(rows, sink, |(key, row)| other::submission(key, row, bodies))
+            }
+            Some(table) => each(state.rows(table), sink, |(key, row)| shared_row(key, row, bodies)),
+            None => Ok(()),
+        },
+    }
+}
+
+/// A row of one of the tables that share one map.
+fn shared_row(key: &RowKey, row: &TableRow, bodies: &dyn Bodies) -> Result<Object, RowError> {
+    match row {
+        TableRow::Policy(row) => acl::policy(row, bodies),
+        TableRow::Plain(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::Token(row) => acl::token(row, bodies),
+        TableRow::Role(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::AuthMethod(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::BindingRule(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::OneTimeToken(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::Cluster(row) => acl::as_carried(row.origin, bodies),
+        TableRow::Scheduler(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::RootKey(row) => acl::root_key(&key.id, row, bodies),
+        TableRow::Variable(row) => other::variable(row, bodies),
+        TableRow::Quota(row) => Ok(other::quota(key, row)),
+        TableRow::Service(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::ScalingEvents(row) => scaling::events(key, row, bodies),
+        TableRow::ScalingPolicy(row) => scaling::policy(row, bodies),
+        TableRow::Plugin(row) => csi::plugin(row, bodies),
+        TableRow::Volume(row) => csi::volume(row, bodies),
+        TableRow::HostVolume(row) => other::host_volume(row, bodies),
+        TableRow::VolumeClaim(row) => Ok(other::volume_claim(key, row)),
+        TableRow::Submissions(_) => Ok(Object::default()),
     }
 }
 
@@ -189,7 +300,7 @@ pub fn write(
             } else {
                 buffer.push(b',');
             }
-            Value::from(row).write(Place::ROW, redactor, &mut buffer);
+            Value::from(row).write(table.place(), redactor, &mut buffer);
             if buffer.len() < FLUSH {
                 return ControlFlow::Continue(());
             }

@@ -8,7 +8,7 @@ use crate::evidence::window::TermSpan;
 use crate::filter::{EntryType, Facts, JobFact};
 use crate::fsm::state::State;
 use crate::rows::Table;
-use crate::rows::value::Object;
+use crate::rows::value::{Object, Value};
 use crate::types::{Index, JobKey, Term};
 
 /// Which rows are wanted. `index`, `term` and `type` of a row are those of the entry that changed
@@ -64,7 +64,23 @@ impl Choice<'_> {
             Table::Namespaces => {
                 facts.jobs.push(JobFact { namespace: Some(row.text("Name").into()), ..JobFact::default() });
             }
-            Table::Indexes | Table::NodePools => {}
+            Table::ScalingEvents | Table::JobSubmissions | Table::TaskGroupHostVolumeClaims => {
+                facts.jobs.push(self.named(namespace, row.text("JobID")));
+            }
+            Table::ServiceRegistrations => {
+                facts.jobs.push(self.named(namespace, row.text("JobID")));
+                facts.allocs = ids("AllocID");
+                facts.nodes = ids("NodeID");
+            }
+            Table::ScalingPolicies => {
+                let target = row.get("Target").and_then(Value::object);
+                let part = |key| target.map_or("", |target| target.text(key));
+                facts.jobs.push(self.named(part("Namespace"), part("Job")));
+            }
+            Table::CSIVolumes | Table::Variables | Table::HostVolumes => {
+                facts.jobs.push(JobFact { namespace: Some(namespace.into()), ..JobFact::default() });
+            }
+            _ => {}
         }
         facts
     }
@@ -94,6 +110,11 @@ impl Choice<'_> {
 
 /// The entry that changed a row last.
 fn modified(table: Table, row: &Object) -> Index {
-    let key = if table == Table::Indexes { "Value" } else { "ModifyIndex" };
+    let key = match table {
+        Table::Indexes => "Value",
+        Table::JobSubmissions => "JobModifyIndex",
+        Table::SITokenAccessors | Table::VaultAccessors => "CreateIndex",
+        _ => "ModifyIndex",
+    };
     Index(u64::try_from(row.int(key)).unwrap_or(0))
 }

@@ -11,7 +11,7 @@ use super::table;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::fsm::state::State;
-use crate::redact::{Place, Redactor};
+use crate::redact::Redactor;
 use crate::render::csv::Sheet;
 use crate::render::json_text::{self, Object as JsonObject};
 use crate::render::{self, Cell, Format, Row, Shape};
@@ -44,7 +44,7 @@ impl View<'_> {
             *left -= 1;
             let value = Value::from(row);
             json.clear();
-            value.write(Place::ROW, redactor, &mut json);
+            value.write(table.place(), redactor, &mut json);
             let Some(row) = value.object() else { return ControlFlow::Continue(()) };
             match sink(row, &json) {
                 Ok(()) => ControlFlow::Continue(()),

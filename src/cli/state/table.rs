@@ -84,6 +84,132 @@ pub fn shape(table: Table) -> &'static Shape {
         Table::Namespaces | Table::NodePools => {
             columns![C::text("Name"), C::text("Description"), C::number("CreateIndex"), C::number("ModifyIndex")]
         }
+        Table::ACLPolicies | Table::ACLAuthMethods => columns![
+            C::text("Name"),
+            C::text("Type"),
+            C::text("Description"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::ACLTokens => columns![
+            C::text("AccessorID"),
+            C::text("Name"),
+            C::text("Type"),
+            C::text("Global"),
+            C::text("ExpirationTime"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::ACLBindingRules => columns![
+            C::text("ID"),
+            C::text("AuthMethod"),
+            C::text("BindType"),
+            C::text("BindName"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::ACLRoles => columns![
+            C::text("ID"),
+            C::text("Name"),
+            C::text("Description"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::CSIPlugins => columns![
+            C::text("ID"),
+            C::text("Provider"),
+            C::number("ControllersHealthy"),
+            C::number("ControllersExpected"),
+            C::number("NodesHealthy"),
+            C::number("NodesExpected"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::CSIVolumes => columns![
+            C::text("Namespace"),
+            C::text("ID"),
+            C::text("PluginID"),
+            C::text("AccessMode"),
+            C::text("Schedulable"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::HostVolumes => columns![
+            C::text("Namespace"),
+            C::text("ID"),
+            C::text("Name"),
+            C::text("NodeID"),
+            C::text("State"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::RootKeys => columns![
+            C::text("KeyID"),
+            C::text("Algorithm"),
+            C::text("State"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::ScalingEvents => {
+            columns![C::text("Namespace"), C::text("JobID"), C::text("ScalingEvents"), C::number("ModifyIndex")]
+        }
+        Table::ScalingPolicies => columns![
+            C::text("ID"),
+            C::text("Type"),
+            C::text("Target"),
+            C::number("Min"),
+            C::number("Max"),
+            C::text("Enabled"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::ServiceRegistrations => columns![
+            C::text("Namespace"),
+            C::text("ServiceName"),
+            C::text("ID"),
+            C::text("JobID"),
+            C::text("AllocID"),
+            C::text("Address"),
+            C::number("Port"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::TaskGroupHostVolumeClaims => columns![
+            C::text("Namespace"),
+            C::text("JobID"),
+            C::text("TaskGroupName"),
+            C::text("AllocID"),
+            C::text("VolumeName"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
+        Table::Variables => {
+            columns![C::text("Namespace"), C::text("Path"), C::number("CreateIndex"), C::number("ModifyIndex")]
+        }
+        Table::VariablesQuotas => {
+            columns![C::text("Namespace"), C::number("Size"), C::number("CreateIndex"), C::number("ModifyIndex")]
+        }
+        Table::JobSubmissions => columns![
+            C::text("Namespace"),
+            C::text("JobID"),
+            C::number("Version"),
+            C::text("Format"),
+            C::number("JobModifyIndex")
+        ],
+        Table::ClusterMetadata => columns![C::text("ClusterID"), C::text("CreateTime")],
+        Table::OneTimeTokens => {
+            columns![C::text("AccessorID"), C::text("ExpiresAt"), C::number("CreateIndex"), C::number("ModifyIndex")]
+        }
+        Table::SITokenAccessors | Table::VaultAccessors => columns![
+            C::text("AllocID"),
+            C::text("NodeID"),
+            C::text("Accessor"),
+            C::text("AccessorID"),
+            C::number("CreateIndex")
+        ],
+        Table::AutopilotConfig | Table::SchedulerConfig => {
+            columns![C::number("CreateIndex"), C::number("ModifyIndex")]
+        }
     }
 }
 

@@ -24,9 +24,10 @@ impl Txn<'_> {
     pub(super) fn acl_policy_upsert(&mut self, request: &PolicyUpsert<'_>) -> Applied {
         for body in &request.policies {
             let key = global(&body.name);
-            let create = self.state.row(TableName::AclPolicies, &key).and_then(|r| r.plain()).map(|r| r.indexes.create);
+            let create =
+                self.state.row(TableName::AclPolicies, &key).and_then(|r| r.policy()).map(|r| r.indexes.create);
             let row = Plain { indexes: self.written(create), origin: self.origin(body.at) };
-            self.put_row(TableName::AclPolicies, &key, TableRow::Plain(row));
+            self.put_row(TableName::AclPolicies, &key, TableRow::Policy(row));
         }
         self.bump("acl_policy");
         Ok(Outcome::Applied)
