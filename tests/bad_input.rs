@@ -13,7 +13,7 @@ use support::synth::history::{Entry, History, LogType, Plot};
 use support::synth::{envelope, put};
 use tempfile::{TempDir, tempdir};
 
-const COMMANDS: [&str; 3] = ["info", "logs", "timeline"];
+const COMMANDS: [&str; 4] = ["info", "logs", "timeline", "state"];
 
 /// A directory with one file of this name and content.
 fn with_file(name: &str, content: &[u8]) -> (TempDir, PathBuf) {
