@@ -10,10 +10,18 @@ use serde_json::{Value, json};
 use super::cases::{Case, Recording};
 
 /// Finding kinds that `audit` must get right now. A later kind is added here, and nowhere else.
-const KINDS_DUE: [&str; 5] = ["negative", "drift", "rejected_entry", "undecodable_entry", "gap"];
+const KINDS_DUE: [&str; 6] = ["negative", "drift", "rejected_entry", "undecodable_entry", "unknown_type", "gap"];
 
 /// Cause rules that `audit` must name now; for any other mechanism it says `unexplained`, or already names it.
-const CAUSES_DUE: [&str; 2] = ["register_with_status", "parent_recreated"];
+const CAUSES_DUE: [&str; 7] = [
+    "register_with_status",
+    "double_pending",
+    "parent_recreated",
+    "status_without_count",
+    "child_reregistered",
+    "reconcile_merged_namespaces",
+    "lost_parent",
+];
 
 /// True when a kind is compared at all.
 pub fn is_due(kind: &str) -> bool {
