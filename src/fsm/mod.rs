@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod differences;
 pub mod csi;
+pub mod differences;
 pub mod id;
 pub mod outcome;
 pub mod row;
