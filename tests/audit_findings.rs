@@ -42,7 +42,7 @@ fn audited(recording: &Recording) -> Value {
     let mut fsm = Fsm::new(Rules::for_version(recording.rules.parse().unwrap()));
     let mut audit = Audit::new(MessageTypes::default());
     let start = (Index(0), Term(0));
-    replay(&*evidence.log, &mut fsm, start, Index(u64::MAX), &mut [&mut audit]).unwrap();
+    replay(&*evidence.log, &mut fsm, start, Index(u64::MAX), &mut (), &mut [&mut audit]).unwrap();
     json!({"findings": audit.finish(fsm.state()).findings})
 }
 

@@ -41,7 +41,7 @@ static TWO: Shape = Shape {
 
 /// Prints the switches, those of one version, or those in which two differ.
 pub fn run(args: &RulesArgs) -> (Reporter, Result<Exit, Error>) {
-    let reporter = options::reporter(&args.feedback, args.output.color);
+    let reporter = options::reporter(&args.feedback, args.output.look.color);
     let result = print(args, &reporter);
     (reporter, result)
 }
