@@ -47,7 +47,6 @@ impl Replaying {
         };
         let rules_name =
             if rules.reset_child_status { RESET_CHILD_STATUS.to_owned() } else { rules.version.to_string() };
-        Ok(Replaying { rules, rules_name, rules_asked: !args.rules.is_empty(), allow_incomplete: args.allow_incomplete })
         Ok(Replaying {
             rules,
             rules_name,

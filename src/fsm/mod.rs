@@ -2,7 +2,6 @@
 //! twice gives the same.
 
 pub mod compare;
-pub mod differences;
 pub mod csi;
 pub mod differences;
 pub mod id;
