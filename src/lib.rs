@@ -33,3 +33,4 @@ pub mod rows;
 pub mod suggest;
 pub mod timeline;
 pub mod types;
+pub mod whatif;

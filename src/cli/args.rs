@@ -271,6 +271,16 @@ pub struct ReplayArgs {
     /// Replay as this Nomad would have, as in 1.0.4, or with the variation reset-child-status.
     #[arg(long, value_name = "VERSION")]
     pub rules: Vec<String>,
+    /// Replay as if this entry had not been: an index, or 0 and -N counted back from the last, or @TIME.
+    #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
+    pub skip: Vec<String>,
+    /// Replay with what a jq expression makes of an entry's body, as in '1609: .Job.Status = ""'. It sees the
+    /// body as it is stored, secrets included.
+    #[arg(long, value_name = "INDEX: JQ", allow_hyphen_values = true)]
+    pub patch: Vec<String>,
+    /// Replay these entries behind the last: lines of `logs --unsafe-show-secrets --format ndjson`.
+    #[arg(long, value_name = "FILE")]
+    pub append: Vec<PathBuf>,
     /// Answer although a part of the evidence is missing; a warning tells what.
     #[arg(long)]
     pub allow_incomplete: bool,

@@ -207,7 +207,7 @@ fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &
         rules: options.replaying.rules_name.clone(),
         rules_from: rules_from(options),
         rules_also_possible: Vec::new(),
-        altered: Vec::new(),
+        altered: replay.altered.clone(),
     }
 }
 

@@ -26,6 +26,7 @@ mod rules;
 mod state;
 mod timeline;
 mod usage;
+mod what_if;
 
 use args::{Cli, Command};
 use reporter::Reporter;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::args::ReplayArgs;
 use super::options::Range;
 use super::reporter::Reporter;
+use super::what_if::WhatIf;
 use crate::error::Error;
 use crate::evidence::{self, Damage, Evidence};
 use crate::exit::Exit;
@@ -32,6 +33,7 @@ pub struct Replaying {
     pub rules_asked: bool,
     /// An unsure answer ends with 0 as well.
     pub allow_incomplete: bool,
+    what_if: WhatIf,
 }
 
 impl Replaying {
@@ -52,6 +54,7 @@ impl Replaying {
             rules_name,
             rules_asked: !args.rules.is_empty(),
             allow_incomplete: args.allow_incomplete,
+            what_if: WhatIf::new(args, notes)?,
         })
     }
 }
@@ -101,6 +104,8 @@ pub struct Prepared<'r> {
     pub blind: bool,
     /// Rows from the range's beginning are wanted, without the base's (`--from-index`, `--since`).
     pub from_asked: bool,
+    /// What was altered, a phrase each: with anything in it, what comes of the replay is no evidence.
+    pub altered: Vec<String>,
     fsm: Fsm,
     reporter: &'r Reporter,
     allow_incomplete: bool,
@@ -117,8 +122,9 @@ pub fn prepare<'r>(
     reporter: &'r Reporter,
 ) -> Result<Option<Prepared<'r>>, Error> {
     let mut notes = reporter;
-    let evidence = evidence::open(path)?;
+    let mut evidence = evidence::open(path)?;
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
+    let altered = options.what_if.alter(&mut evidence, reporter)?;
     if !options.rules_asked {
         notes.detail(format!("the rules of Nomad {} are used; --rules names others", options.rules.version));
     }
@@ -146,6 +152,7 @@ pub fn prepare<'r>(
         range: found,
         blind,
         from_asked: range.has_from(),
+        altered,
         fsm,
         reporter,
         allow_incomplete: options.allow_incomplete,

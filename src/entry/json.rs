@@ -94,10 +94,37 @@ impl BodyWriter {
     /// # Errors
     /// When it cannot be decoded; nothing is written then.
     pub fn value(&mut self, bytes: &[u8], place: Place, redactor: &mut Redactor, out: &mut Vec<u8>) -> Result<()> {
+        self.value_in((place, Form::Plain), bytes, redactor, out)
+    }
+
+    /// As [`BodyWriter::value`], for a value whose field has a form.
+    ///
+    /// # Errors
+    /// As [`BodyWriter::value`].
+    pub fn value_in(
+        &mut self,
+        (place, form): (Place, Form),
+        bytes: &[u8],
+        redactor: &mut Redactor,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         self.spans.clear();
         self.measure(&mut Reader::new(bytes), 0)?;
         let mut writer = Writer { bytes, spans: &self.spans, redactor, out };
-        writer.value(&mut Cursor { reader: Reader::new(bytes), span: 0 }, place, Form::Plain)
+        writer.value(&mut Cursor { reader: Reader::new(bytes), span: 0 }, place, form)
+    }
+
+    /// The key of a map, given as msgpack, as it is printed: a job's key, which is a map, as `namespace.id`.
+    ///
+    /// # Errors
+    /// When it cannot be decoded.
+    pub fn key(&mut self, bytes: &[u8], redactor: &mut Redactor) -> Result<String> {
+        self.spans.clear();
+        self.measure(&mut Reader::new(bytes), 0)?;
+        let mut out = Vec::new();
+        let mut writer = Writer { bytes, spans: &self.spans, redactor, out: &mut out };
+        let key = writer.key(&mut Cursor { reader: Reader::new(bytes), span: 0 })?;
+        Ok(String::from_utf8_lossy(&key).into_owned())
     }
 
     /// Notes the spans of one value and moves past it.

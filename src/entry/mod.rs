@@ -5,6 +5,7 @@
 pub mod body;
 pub mod configuration;
 pub mod content;
+pub mod encode;
 pub mod json;
 pub mod message;
 pub mod message_type;

@@ -96,6 +96,34 @@ impl GoTime {
         })
     }
 
+    /// A time as [`GoTime::write`] prints it; `None` for other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let at: Timestamp = text.parse().ok()?;
+        let zone = match text.as_bytes() {
+            [.., b'Z'] => 0,
+            [.., sign @ (b'+' | b'-'), _, _, b':', _, _] => {
+                let (hours, minutes) = text.get(text.len().checked_sub(5)?..)?.split_once(':')?;
+                let seconds = hours.parse::<i32>().ok()? * 3600 + minutes.parse::<i32>().ok()? * 60;
+                if *sign == b'-' { -seconds } else { seconds }
+            }
+            _ => return None,
+        };
+        // The nanoseconds of a moment before 1970 count back from its second.
+        let nanos = at.as_nanosecond().rem_euclid(1_000_000_000);
+        let seconds = i64::try_from(at.as_nanosecond().div_euclid(1_000_000_000)).ok()?;
+        Some(GoTime { seconds: seconds + GO_TO_UNIX, nanos: u32::try_from(nanos).ok()?, zone })
+    }
+
+    /// Go's MarshalBinary form, version 1; seconds of the zone are dropped.
+    pub fn to_binary(self) -> [u8; 15] {
+        let mut out = [1; 15];
+        let minutes = if self.zone == 0 { -1 } else { i16::try_from(self.zone / 60).unwrap_or(-1) };
+        out[1..9].copy_from_slice(&self.seconds.to_be_bytes());
+        out[9..13].copy_from_slice(&self.nanos.to_be_bytes());
+        out[13..].copy_from_slice(&minutes.to_be_bytes());
+        out
+    }
+
     /// Seconds since the start of 1970; saturates.
     pub fn unix_seconds(self) -> i64 {
         self.seconds.saturating_sub(GO_TO_UNIX)
@@ -251,6 +279,20 @@ mod tests {
             (-GO_TO_UNIX, 0, -1, "0001-01-01T00:00:00Z"),
         ] {
             assert_eq!(GoTime::from_raw(&binary(seconds, nanos, minutes)).unwrap().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn what_is_printed_reads_back_and_makes_the_same_bytes() {
+        for (seconds, nanos, minutes) in
+            [(1_770_090_300, 551_000_000, -1), (1_770_090_300, 120, 120), (-1, 5, -210), (-GO_TO_UNIX, 0, -1)]
+        {
+            let raw = binary(seconds, nanos, minutes);
+            let text = GoTime::from_raw(&raw).unwrap().to_string();
+            assert_eq!(GoTime::parse(&text).unwrap().to_binary()[..], raw);
+        }
+        for text in ["", "2026-02-03", "2026-02-03T03:45:00", "now"] {
+            assert_eq!(GoTime::parse(text), None, "{text}");
         }
     }
 

@@ -147,6 +147,29 @@ pub trait Log: Send + Sync {
     fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError>;
 }
 
+macro_rules! pointers_to_logs {
+    ($($pointer:ty),*) => {$(
+        impl<L: Log + ?Sized> Log for $pointer {
+            fn bounds(&self) -> Option<(Index, Index)> {
+                (**self).bounds()
+            }
+
+            fn scan(
+                &self,
+                range: RangeInclusive<Index>,
+                sink: &mut dyn FnMut(Scanned<'_>) -> ControlFlow<()>,
+            ) -> Result<(), EvidenceError> {
+                (**self).scan(range, sink)
+            }
+
+            fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError> {
+                (**self).data(index)
+            }
+        }
+    )*};
+}
+pointers_to_logs!(&L, Box<L>);
+
 /// Everything that a path holds, opened for reading.
 pub struct Evidence {
     /// The log; an empty one where the evidence is only a snapshot.
