@@ -1,6 +1,6 @@
 //! From what an entry did to rows of `count_change`, `job_change` and `group_change`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -15,6 +15,9 @@ use crate::fsm::state::State;
 use crate::net::Net;
 use crate::replay::Replayed;
 use crate::types::JobKey;
+
+/// Up to so many rows are searched one by one.
+const FEW: usize = 16;
 
 /// The rows in force under one job name.
 #[derive(Default)]
@@ -98,7 +101,7 @@ impl<'c> Changes<'c> {
         let mut rest: Vec<_> = state.summaries().filter(|(key, _)| state.job(key).is_none()).collect();
         rest.sort_unstable_by_key(|(key, _)| *key);
         for (key, summary) in rest {
-            self.recount(idx, key, None, Some(summary))?;
+            self.recount(idx, key, None, (None, Some(summary)))?;
         }
         Ok(())
     }
@@ -133,11 +136,10 @@ impl<'c> Changes<'c> {
 
     fn touch(&mut self, idx: i64, touched: &Touched<'_>, from_snapshot: bool) -> Result<()> {
         let Touched { key, job, summary } = *touched;
-        self.recount(idx, key, job.1, summary.1)?;
-        let facts = (job.0.map(JobFacts::of), job.1.map(JobFacts::of));
+        self.recount(idx, key, job.1, summary)?;
         let (before, after) = (View::of(job.0, summary.0), View::of(job.1, summary.1));
         let in_timeline = before != after;
-        if !in_timeline && facts.0 == facts.1 {
+        if !in_timeline && job.0.map(facts) == job.1.map(facts) {
             return Ok(());
         }
         let gone = job.1.is_none();
@@ -145,14 +147,17 @@ impl<'c> Changes<'c> {
             idx,
             key: key.clone(),
             old_status: before.status.cloned(),
-            facts: facts.1,
+            facts: job.1.map(JobFacts::of),
             children: after.children,
             groups: after.groups.map(<[_]>::len),
             in_timeline,
             from_snapshot,
         };
         let id = self.jobs.begin(row, gone.then_some(idx))?;
-        let open = self.open.entry(key.clone()).or_default();
+        let open = match self.open.get_mut(key) {
+            Some(open) => open,
+            None => self.open.entry(key.clone()).or_default(),
+        };
         if let Some(before) = open.job.replace(id) {
             self.jobs.end(before, idx)?;
         }
@@ -170,13 +175,25 @@ impl<'c> Changes<'c> {
     }
 
     /// A row for a change of children that no move made, of a job that is a parent or counts as one.
-    fn recount(&mut self, idx: i64, key: &JobKey, job: Option<&Job>, summary: Option<&Summary>) -> Result<()> {
-        let after = summary.and_then(|s| s.children);
-        let open = self.open.get_mut(key).and_then(|open| open.count);
+    fn recount(
+        &mut self,
+        idx: i64,
+        key: &JobKey,
+        job: Option<&Job>,
+        (before, after): (Option<&Summary>, Option<&Summary>),
+    ) -> Result<()> {
+        let children = |s: Option<&Summary>| s.and_then(|s| s.children);
+        let (before, after) = (children(before), children(after));
+        let is_parent = job.is_some_and(Job::is_parent);
+        if !is_parent && before.unwrap_or_default() == Children::default() && before == after {
+            // Most jobs count no children; of one that was a parent this is told already.
+            return Ok(());
+        }
+        let open = self.open.get(key).and_then(|open| open.count);
         match (open, after) {
-            (Some((_, before)), after) if before == after => return Ok(()),
+            (Some((_, told)), after) if told == after => return Ok(()),
             (Some((id, _)), _) => self.counts.end(id, idx)?,
-            (None, Some(children)) if job.is_some_and(Job::is_parent) || children != Children::default() => {}
+            (None, Some(children)) if is_parent || children != Children::default() => {}
             (None, _) => return Ok(()),
         }
         let row = CountRow { idx, parent: key.clone(), moved: None, children: after };
@@ -184,6 +201,11 @@ impl<'c> Changes<'c> {
         self.open.entry(key.clone()).or_default().count = Some((id, after));
         Ok(())
     }
+}
+
+/// What a row of `job_change` tells beside what the timeline shows.
+fn facts(job: &Job) -> (&str, &Word, u64, bool) {
+    (&job.parent_id, &job.kind, job.version, job.stop)
 }
 
 type Groups = [(Arc<str>, GroupSummary)];
@@ -239,16 +261,30 @@ fn regroup(
 
 /// The jobs and summaries that an entry wrote, by name.
 fn touched<'a>(net: &Net<'a>, state: &'a State) -> Vec<Touched<'a>> {
-    let row = |key: &'a JobKey| {
-        let (job, summary) = (state.job(key).map(|j| &**j), state.summary(key).map(|s| &**s));
-        Touched { key, job: (job, job), summary: (summary, summary) }
-    };
-    let mut rows: BTreeMap<&JobKey, Touched<'_>> = BTreeMap::new();
-    for job in &net.jobs {
-        rows.entry(job.key).or_insert_with(|| row(job.key)).job.0 = job.before.map(|j| &**j);
+    let mut rows: Vec<Touched<'a>> = Vec::with_capacity(net.jobs.len().max(net.summaries.len()));
+    for row in &net.jobs {
+        let summary = state.summary(row.key).map(|s| &**s);
+        let job = (row.before.map(|j| &**j), row.after.map(|j| &**j));
+        rows.push(Touched { key: row.key, job, summary: (summary, summary) });
     }
-    for summary in &net.summaries {
-        rows.entry(summary.key).or_insert_with(|| row(summary.key)).summary.0 = summary.before.map(|s| &**s);
+    let mut at: HashMap<&JobKey, usize, RandomState> = HashMap::default();
+    if net.jobs.len() > FEW {
+        at = rows.iter().enumerate().map(|(i, row)| (row.key, i)).collect();
     }
-    rows.into_values().collect()
+    for row in &net.summaries {
+        let same = match at.is_empty() {
+            true => rows.iter().take(net.jobs.len()).position(|r| r.key == row.key),
+            false => at.get(row.key).copied(),
+        };
+        match same.and_then(|i| rows.get_mut(i)) {
+            Some(same) => same.summary.0 = row.before.map(|s| &**s),
+            None => {
+                let job = state.job(row.key).map(|j| &**j);
+                let summary = (row.before.map(|s| &**s), row.after.map(|s| &**s));
+                rows.push(Touched { key: row.key, job: (job, job), summary });
+            }
+        }
+    }
+    rows.sort_unstable_by(|a, b| a.key.cmp(b.key));
+    rows
 }

@@ -6,6 +6,7 @@
 mod changes;
 mod error;
 mod file;
+mod insert;
 mod rows;
 mod spans;
 pub mod writer;

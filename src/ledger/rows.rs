@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Result, Statement, params};
+use rusqlite::Result;
 
+use super::insert::Insert;
 use super::spans::Row;
 use crate::fsm::id::Word;
 use crate::fsm::outcome::CountMove;
@@ -34,20 +35,29 @@ impl Row for CountRow {
         (id, until_idx, idx, namespace, parent, child, old_status, new_status, pending, running, dead)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-    fn insert(&self, statement: &mut Statement<'_>, id: i64, until: Option<i64>) -> Result<()> {
-        let (namespace, parent) = (&*self.parent.namespace, &*self.parent.id);
-        let child = self.moved.as_ref().map(|(child, ..)| &**child);
-        let old = self.moved.as_ref().map(|(_, old, _)| old.as_str()).filter(|old| !old.is_empty());
-        let new = self.moved.as_ref().map(|(.., new)| new.as_str());
-        let [pending, running, dead] = counters(self.children);
-        statement
-            .execute(params![id, until, self.idx, namespace, parent, child, old, new, pending, running, dead])
-            .map(drop)
+    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
+        insert.bind(3, self.idx)?;
+        insert.word(4, Some(&self.parent.namespace))?;
+        insert.word(5, Some(&self.parent.id))?;
+        match &self.moved {
+            Some((child, old, new)) => {
+                insert.bind(6, &**child)?;
+                insert.word(7, Some(old.as_str()).filter(|old| !old.is_empty()))?;
+                insert.word(8, Some(new.as_str()))?;
+            }
+            None => {
+                insert.word(6, None)?;
+                insert.word(7, None)?;
+                insert.word(8, None)?;
+            }
+        }
+        counters(insert, 9, self.children)
     }
 }
 
-fn counters(children: Option<Children>) -> [Option<i64>; 3] {
-    children.map_or([None; 3], |c| c.as_array().map(Some))
+fn counters(insert: &mut Insert<'_>, first: usize, children: Option<Children>) -> Result<()> {
+    let counters = children.map_or([None; 3], |c| c.as_array().map(Some));
+    counters.into_iter().enumerate().try_for_each(|(i, n)| insert.bind(first + i, n))
 }
 
 /// What `job_change` keeps of a job's own row.
@@ -92,30 +102,21 @@ impl Row for JobRow {
          groups, in_timeline, from_snapshot)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-    fn insert(&self, statement: &mut Statement<'_>, id: i64, until: Option<i64>) -> Result<()> {
+    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
         let facts = self.facts.as_ref();
-        let [pending, running, dead] = counters(self.children);
-        statement
-            .execute(params![
-                id,
-                until,
-                self.idx,
-                &*self.key.namespace,
-                &*self.key.id,
-                facts.map(|f| &*f.parent).filter(|p| !p.is_empty()),
-                facts.map(|f| f.kind.as_str()),
-                facts.map(|f| int(f.version)),
-                facts.map(|f| f.stop),
-                self.old_status.as_ref().map(Word::as_str),
-                facts.map(|f| f.status.as_str()),
-                pending,
-                running,
-                dead,
-                self.groups.map(|n| int(n as u64)),
-                self.in_timeline,
-                self.from_snapshot,
-            ])
-            .map(drop)
+        insert.bind(3, self.idx)?;
+        insert.word(4, Some(&self.key.namespace))?;
+        insert.bind(5, &*self.key.id)?;
+        insert.word(6, facts.map(|f| &*f.parent).filter(|p| !p.is_empty()))?;
+        insert.word(7, facts.map(|f| f.kind.as_str()))?;
+        insert.bind(8, facts.map(|f| int(f.version)))?;
+        insert.bind(9, facts.map(|f| f.stop))?;
+        insert.word(10, self.old_status.as_ref().map(Word::as_str))?;
+        insert.word(11, facts.map(|f| f.status.as_str()))?;
+        counters(insert, 12, self.children)?;
+        insert.bind(15, self.groups.map(|n| int(n as u64)))?;
+        insert.bind(16, self.in_timeline)?;
+        insert.bind(17, self.from_snapshot)
     }
 }
 
@@ -133,15 +134,15 @@ impl Row for GroupRow {
         (id, until_idx, idx, namespace, job, task_group, queued, complete, failed, running, starting, lost, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-    fn insert(&self, statement: &mut Statement<'_>, id: i64, until: Option<i64>) -> Result<()> {
-        let (namespace, job) = (&*self.key.namespace, &*self.key.id);
+    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
+        insert.bind(3, self.idx)?;
+        insert.word(4, Some(&self.key.namespace))?;
+        insert.bind(5, &*self.key.id)?;
+        insert.word(6, Some(&self.group))?;
         let GroupSummary { queued, complete, failed, running, starting, lost, unknown } = self.numbers;
-        let group = &*self.group;
-        statement
-            .execute(params![
-                id, until, self.idx, namespace, job, group, queued, complete, failed, running, starting, lost, unknown
-            ])
-            .map(drop)
+        insert.bind(7, queued)?;
+        let numbers = [complete, failed, running, starting, lost, unknown];
+        numbers.into_iter().enumerate().try_for_each(|(i, n)| insert.bind(8 + i, n))
     }
 }
 

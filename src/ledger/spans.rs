@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use rusqlite::{Connection, Result, Statement, params};
 
+use super::insert::Insert;
+
 /// How many rows of a table wait before the older half is written.
 const WAITING: usize = 8192;
 
@@ -18,13 +20,13 @@ pub(super) trait Row {
     /// Inserts; parameters 1 and 2 are `id` and `until_idx`.
     const INSERT: &'static str;
 
-    /// Runs the insert.
-    fn insert(&self, statement: &mut Statement<'_>, id: i64, until: Option<i64>) -> Result<()>;
+    /// Binds all parameters but the first two.
+    fn bind(&self, insert: &mut Insert<'_>) -> Result<()>;
 }
 
 /// The rows of one table.
 pub(super) struct Spans<'c, R> {
-    insert: Statement<'c>,
+    insert: Insert<'c>,
     update: Statement<'c>,
     /// The id of the first waiting row.
     first: i64,
@@ -37,7 +39,7 @@ impl<'c, R: Row> Spans<'c, R> {
         let last = format!("SELECT coalesce(max(id), 0) FROM {}", R::TABLE);
         let last: i64 = conn.query_row(&last, [], |row| row.get(0))?;
         Ok(Spans {
-            insert: conn.prepare(R::INSERT)?,
+            insert: Insert::new(conn, R::INSERT)?,
             update: conn.prepare(&format!("UPDATE {} SET until_idx = ?2 WHERE id = ?1", R::TABLE))?,
             first: last + 1,
             waiting: VecDeque::new(),
@@ -71,7 +73,10 @@ impl<'c, R: Row> Spans<'c, R> {
 
     fn write(&mut self, count: usize) -> Result<()> {
         for (row, until) in self.waiting.drain(..count) {
-            row.insert(&mut self.insert, self.first, until)?;
+            self.insert.bind(1, self.first)?;
+            self.insert.bind(2, until)?;
+            row.bind(&mut self.insert)?;
+            self.insert.run()?;
             self.first += 1;
         }
         Ok(())

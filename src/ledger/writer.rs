@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use crc64fast::Digest;
 use jiff::Timestamp;
-use rusqlite::{Connection, Result, Statement, params};
+use rusqlite::{Connection, Result, params};
 
 use super::changes::Changes;
+use super::insert::Insert;
 use super::rows::int;
 use super::{Ledger, LedgerError};
 use crate::entry::message_type::MessageTypes;
@@ -17,17 +18,21 @@ use crate::fsm::state::State;
 use crate::replay::{Replayed, Subscriber};
 use crate::types::{Index, Term};
 
+/// raft's name of an entry for the FSM.
+const COMMAND: &str = "LogCommand";
+
 /// Writes what a replay tells into a ledger. A failure is kept until [`Writer::finish`].
 pub struct Writer<'l> {
     ledger: &'l Ledger,
-    entry: Statement<'l>,
+    entry: Insert<'l>,
     changes: Changes<'l>,
     /// What is written already; entries up to here are not written again.
     known: i64,
     span: Option<Span>,
     spans: Vec<Span>,
     types: MessageTypes,
-    text: Texts,
+    /// Texts that are made again for every entry.
+    text: String,
     failed: Option<rusqlite::Error>,
 }
 
@@ -39,19 +44,13 @@ struct Span {
     entries: i64,
 }
 
-/// Texts that are made again for every entry.
-#[derive(Default)]
-struct Texts {
-    time: String,
-    hash: String,
-}
-
 impl<'l> Writer<'l> {
     pub(super) fn new(ledger: &'l Ledger) -> std::result::Result<Self, LedgerError> {
         ledger.ask(|conn| {
             Ok(Writer {
                 ledger,
-                entry: conn.prepare(
+                entry: Insert::new(
+                    conn,
                     "INSERT INTO entry (idx, term, log_type, type, bytes, appended_at, outcome, detail, hash)
                      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?,
@@ -60,7 +59,7 @@ impl<'l> Writer<'l> {
                 span: last_span(conn)?,
                 spans: Vec::new(),
                 types: MessageTypes::new(),
-                text: Texts::default(),
+                text: String::new(),
                 failed: None,
             })
         })
@@ -105,17 +104,20 @@ impl<'l> Writer<'l> {
             _ => None,
         };
         let term = int(record.term.0);
-        self.entry.execute(params![
-            idx,
-            term,
-            record.kind.name(),
-            kind.as_deref(),
-            int(record.data.len() as u64),
-            record.appended_at.map(|time| rfc3339(&mut self.text.time, time)),
-            outcome.word(),
-            outcome.detail(),
-            hex(&mut self.text.hash, hash(record.data)),
-        ])?;
+        let insert = &mut self.entry;
+        insert.bind(1, idx)?;
+        insert.bind(2, term)?;
+        match record.kind {
+            LogType::Command => insert.word(3, Some(COMMAND))?,
+            other => insert.word(3, Some(&other.name()))?,
+        }
+        insert.word(4, kind.as_deref())?;
+        insert.bind(5, int(record.data.len() as u64))?;
+        insert.bind(6, record.appended_at.map(|time| rfc3339(&mut self.text, time)))?;
+        insert.word(7, Some(outcome.word()))?;
+        insert.word(8, outcome.detail().as_deref())?;
+        insert.bind(9, hex(&mut self.text, hash(record.data)))?;
+        insert.run()?;
         match &mut self.span {
             Some(span) if span.term == term && span.last + 1 == idx => {
                 (span.last, span.entries) = (idx, span.entries + 1);
