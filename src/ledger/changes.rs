@@ -6,11 +6,12 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use rusqlite::{Connection, Result};
 
+use super::in_force::{InForce, OldJob};
 use super::rows::{CountRow, GroupRow, JobFacts, JobRow};
+use super::shown::{Groups, Shown};
 use super::spans::Spans;
-use crate::fsm::id::Word;
 use crate::fsm::outcome::CountMove;
-use crate::fsm::row::{Children, GroupSummary, Job, Summary};
+use crate::fsm::row::{Children, Job, Summary};
 use crate::fsm::state::State;
 use crate::net::Net;
 use crate::replay::Replayed;
@@ -43,6 +44,7 @@ pub(super) struct Changes<'c> {
     groups: Spans<'c, GroupRow>,
     counts: Spans<'c, CountRow>,
     open: HashMap<JobKey, Open, RandomState>,
+    conn: &'c Connection,
 }
 
 impl<'c> Changes<'c> {
@@ -53,6 +55,7 @@ impl<'c> Changes<'c> {
             groups: Spans::new(conn)?,
             counts: Spans::new(conn)?,
             open: HashMap::default(),
+            conn,
         };
         changes.load(conn)?;
         Ok(changes)
@@ -137,20 +140,30 @@ impl<'c> Changes<'c> {
     fn touch(&mut self, idx: i64, touched: &Touched<'_>, from_snapshot: bool) -> Result<()> {
         let Touched { key, job, summary } = *touched;
         self.recount(idx, key, job.1, summary)?;
-        let (before, after) = (View::of(job.0, summary.0), View::of(job.1, summary.1));
-        let in_timeline = before != after;
-        if !in_timeline && job.0.map(facts) == job.1.map(facts) {
+        let (before, after) = (Shown::of(job.0, summary.0), Shown::of(job.1, summary.1));
+        self.change(idx, key, (&before, &after), from_snapshot)
+    }
+
+    /// The rows of one job, where it is not as before.
+    fn change(
+        &mut self,
+        idx: i64,
+        key: &JobKey,
+        (before, after): (&Shown<'_>, &Shown<'_>),
+        from_snapshot: bool,
+    ) -> Result<()> {
+        if before == after {
             return Ok(());
         }
-        let gone = job.1.is_none();
+        let gone = after.job.is_none();
         let row = JobRow {
             idx,
             key: key.clone(),
-            old_status: before.status.cloned(),
-            facts: job.1.map(JobFacts::of),
+            old_status: before.job.map(|j| j.status.clone()),
+            facts: after.job.map(JobFacts::from),
             children: after.children,
             groups: after.groups.map(<[_]>::len),
-            in_timeline,
+            in_timeline: before.in_timeline() != after.in_timeline(),
             from_snapshot,
         };
         let id = self.jobs.begin(row, gone.then_some(idx))?;
@@ -174,6 +187,35 @@ impl<'c> Changes<'c> {
         Ok(())
     }
 
+    /// The rows of a state that takes the place of the one before at an index: what differs from
+    /// the rows in force.
+    pub(super) fn rebase(&mut self, idx: i64, state: &State) -> Result<()> {
+        self.flush()?;
+        let mut old = InForce::read(self.conn)?;
+        let mut jobs: Vec<_> = state.jobs().collect();
+        jobs.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        for job in jobs {
+            let summary = state.summary(&job.key).map(|s| &**s);
+            let after = Shown::of(Some(job), summary);
+            let before = old.remove(&job.key);
+            self.change(idx, &job.key, (&before.as_ref().map(OldJob::shown).unwrap_or_default(), &after), true)?;
+        }
+        for (key, before) in old.into_sorted() {
+            self.change(idx, &key, (&before.shown(), &Shown::default()), true)?;
+        }
+        let mut counted: Vec<JobKey> =
+            self.open.iter().filter(|(_, o)| o.count.is_some()).map(|(k, _)| k.clone()).collect();
+        counted.extend(state.summaries().map(|(key, _)| key.clone()));
+        counted.sort_unstable();
+        counted.dedup();
+        for key in counted {
+            let told = self.open.get(&key).and_then(|open| open.count).and_then(|(_, children)| children);
+            let summary = state.summary(&key).map(|s| &**s);
+            self.recount_from(idx, &key, state.job(&key).map(|j| &**j), (told, summary.and_then(|s| s.children)))?;
+        }
+        Ok(())
+    }
+
     /// A row for a change of children that no move made, of a job that is a parent or counts as one.
     fn recount(
         &mut self,
@@ -183,7 +225,16 @@ impl<'c> Changes<'c> {
         (before, after): (Option<&Summary>, Option<&Summary>),
     ) -> Result<()> {
         let children = |s: Option<&Summary>| s.and_then(|s| s.children);
-        let (before, after) = (children(before), children(after));
+        self.recount_from(idx, key, job, (children(before), children(after)))
+    }
+
+    fn recount_from(
+        &mut self,
+        idx: i64,
+        key: &JobKey,
+        job: Option<&Job>,
+        (before, after): (Option<Children>, Option<Children>),
+    ) -> Result<()> {
         let is_parent = job.is_some_and(Job::is_parent);
         if !is_parent && before.unwrap_or_default() == Children::default() && before == after {
             // Most jobs count no children; of one that was a parent this is told already.
@@ -200,32 +251,6 @@ impl<'c> Changes<'c> {
         let id = self.counts.begin(row, None)?;
         self.open.entry(key.clone()).or_default().count = Some((id, after));
         Ok(())
-    }
-}
-
-/// What a row of `job_change` tells beside what the timeline shows.
-fn facts(job: &Job) -> (&str, &Word, u64, bool) {
-    (&job.parent_id, &job.kind, job.version, job.stop)
-}
-
-type Groups = [(Arc<str>, GroupSummary)];
-
-/// What the timeline shows of a job; of a summary without its job, nothing.
-#[derive(PartialEq)]
-struct View<'a> {
-    status: Option<&'a Word>,
-    children: Option<Children>,
-    groups: Option<&'a Groups>,
-}
-
-impl<'a> View<'a> {
-    fn of(job: Option<&'a Job>, summary: Option<&'a Summary>) -> Self {
-        let summary = job.and(summary);
-        View {
-            status: job.map(|j| &j.status),
-            children: summary.and_then(|s| s.children),
-            groups: summary.map(|s| s.groups.as_slice()),
-        }
     }
 }
 

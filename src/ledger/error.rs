@@ -2,6 +2,8 @@
 
 use rusqlite::ErrorCode;
 
+use crate::evidence::EvidenceError;
+
 /// Why a ledger cannot be used; each message names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -49,6 +51,19 @@ pub enum LedgerError {
         /// The newest version known here.
         known: i64,
     },
+    /// It is of another log, base or rules.
+    #[error("{file}: the ledger is not of this log: {differs}; {next}")]
+    OtherLog {
+        /// The file.
+        file: String,
+        /// What differs.
+        differs: String,
+        /// What to do.
+        next: String,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
 }
 
 impl LedgerError {

@@ -6,8 +6,11 @@
 mod changes;
 mod error;
 mod file;
+mod identity;
+mod in_force;
 mod insert;
 mod rows;
+mod shown;
 mod spans;
 pub mod writer;
 
@@ -16,6 +19,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 pub use error::LedgerError;
+pub use identity::{Basis, Joined};
 pub use writer::Writer;
 
 /// The version of the schema, kept in `PRAGMA user_version`.

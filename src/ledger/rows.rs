@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rusqlite::Result;
 
 use super::insert::Insert;
+use super::shown::Facts;
 use super::spans::Row;
 use crate::fsm::id::Word;
 use crate::fsm::outcome::CountMove;
-use crate::fsm::row::{Children, GroupSummary, Job};
+use crate::fsm::row::{Children, GroupSummary};
 use crate::types::JobKey;
 
 /// A row of `count_change`.
@@ -61,24 +62,18 @@ fn counters(insert: &mut Insert<'_>, first: usize, children: Option<Children>) -
 }
 
 /// What `job_change` keeps of a job's own row.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct JobFacts {
     parent: Arc<str>,
     kind: Word,
     version: u64,
     stop: bool,
-    pub(super) status: Word,
+    status: Word,
 }
 
-impl JobFacts {
-    pub(super) fn of(job: &Job) -> Self {
-        JobFacts {
-            parent: job.parent_id.clone(),
-            kind: job.kind.clone(),
-            version: job.version,
-            stop: job.stop,
-            status: job.status.clone(),
-        }
+impl From<Facts<'_>> for JobFacts {
+    fn from(facts: Facts<'_>) -> Self {
+        let Facts { parent, kind, version, stop, status } = facts;
+        JobFacts { parent: parent.clone(), kind: kind.clone(), version, stop, status: status.clone() }
     }
 }
 

@@ -118,8 +118,8 @@ CREATE TABLE snapshot (
     id INTEGER PRIMARY KEY,
     idx INTEGER NOT NULL,      -- the last entry in it
     term INTEGER NOT NULL,
-    role TEXT NOT NULL,        -- base: the replay starts from it; compared: it was held against the replay
-    differences INTEGER        -- how many rows differed where it was compared
+    role TEXT NOT NULL,        -- base: the replay starts from it; differs: the replay did, and went on from it; agrees: it did not
+    differences INTEGER        -- how many rows differed, where it was compared
 );
 
 -- Views

@@ -13,10 +13,14 @@ use super::{Ledger, LedgerError};
 use crate::entry::message_type::MessageTypes;
 use crate::entry::split;
 use crate::evidence::{LogType, Record};
+use crate::fsm::compare::Difference;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::state::State;
 use crate::replay::{Replayed, Subscriber};
 use crate::types::{Index, Term};
+
+/// The last index that the ledger knows of.
+const KNOWN: &str = "SELECT coalesce((SELECT max(idx) FROM entry), (SELECT max(idx) FROM snapshot), -1)";
 
 /// raft's name of an entry for the FSM.
 const COMMAND: &str = "LogCommand";
@@ -55,7 +59,7 @@ impl<'l> Writer<'l> {
                      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?,
                 changes: Changes::new(conn)?,
-                known: conn.query_row("SELECT coalesce(max(idx), -1) FROM entry", [], |row| row.get(0))?,
+                known: conn.query_row(KNOWN, [], |row| row.get(0))?,
                 span: last_span(conn)?,
                 spans: Vec::new(),
                 types: MessageTypes::new(),
@@ -88,7 +92,9 @@ impl<'l> Writer<'l> {
             for span in &self.spans {
                 insert.execute(params![span.first, span.last, span.term, span.entries])?;
             }
-            Ok(())
+            let bounds = "INSERT OR REPLACE INTO meta (key, value)
+                          SELECT 'first_idx', min(idx) FROM entry UNION ALL SELECT 'last_idx', max(idx) FROM entry";
+            conn.execute(bounds, []).map(drop)
         })
     }
 
@@ -96,6 +102,12 @@ impl<'l> Writer<'l> {
         if self.failed.is_none() {
             self.failed = work(self).err();
         }
+    }
+
+    fn snapshot(&self, idx: i64, term: Term, role: &str, differences: Option<usize>) -> Result<()> {
+        let insert = "INSERT INTO snapshot (idx, term, role, differences) VALUES (?, ?, ?, ?)";
+        let differences = differences.map(|n| int(n as u64));
+        self.ledger.conn.execute(insert, params![idx, int(term.0), role, differences]).map(drop)
     }
 
     fn write_entry(&mut self, idx: i64, record: &Record<'_>, outcome: &Outcome) -> Result<()> {
@@ -139,8 +151,18 @@ impl Subscriber for Writer<'_> {
         let idx = int(index.0);
         self.run(|writer| {
             writer.changes.base(idx, state)?;
-            let insert = "INSERT INTO snapshot (idx, term, role) VALUES (?, ?, 'base')";
-            writer.ledger.conn.execute(insert, params![idx, int(term.0)]).map(drop)
+            writer.snapshot(idx, term, "base", None)
+        });
+    }
+
+    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
+        let idx = int(index.0);
+        if idx <= self.known {
+            return;
+        }
+        self.run(|writer| {
+            writer.changes.rebase(idx, state)?;
+            writer.snapshot(idx, term, "differs", Some(differences.len()))
         });
     }
 

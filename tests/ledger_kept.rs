@@ -1,0 +1,179 @@
+//! A kept ledger grows with its log, gives up a tail that the log gave up, and takes no other log's entries.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use raftscope::evidence::{self, Log};
+use raftscope::fsm::Fsm;
+use raftscope::fsm::rules::{Rules, Version};
+use raftscope::ledger::{Basis, Joined, Ledger, LedgerError};
+use raftscope::replay::replay;
+use raftscope::types::{Index, Term};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use support::synth::bolt::{Db, Layout, Transaction};
+use support::synth::history::{Entry, History, Plot};
+use support::synth::{put, write_bolt};
+use tempfile::tempdir;
+
+fn basis() -> Basis {
+    Basis { base: "empty", index: Index(0), term: Term(0), rules: "2.0.5".into() }
+}
+
+/// Extends a ledger up to an entry, by a replay of the whole log.
+fn extend(ledger: &mut Ledger, log: &dyn Log, to: Index) -> Result<Joined, LedgerError> {
+    let joined = ledger.join(log, &basis())?;
+    let mut writer = ledger.writer()?;
+    let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
+    replay(log, &mut fsm, (Index(0), Term(0)), to, &mut (), &mut [&mut writer]).unwrap();
+    writer.finish()?;
+    ledger.commit()?;
+    Ok(joined)
+}
+
+fn grow(file: &Path, evidence: &Path) -> Result<Joined, LedgerError> {
+    let evidence = evidence::open(evidence).unwrap();
+    let to = evidence.log.bounds().unwrap().1;
+    extend(&mut Ledger::open(file)?, &*evidence.log, to)
+}
+
+/// Every row of every table, but for what only makes the next run faster.
+fn dump(conn: &Connection) -> Vec<(String, Vec<Vec<Value>>)> {
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'image' ORDER BY name";
+    let names: Vec<String> =
+        conn.prepare(tables).unwrap().query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect();
+    assert!(names.len() >= 8, "{names:?}");
+    let rows = |name: &String| {
+        let mut statement = conn
+            .prepare(&format!("SELECT * FROM {name} ORDER BY 1, 2, 3"))
+            .or_else(|_| conn.prepare(&format!("SELECT * FROM {name} ORDER BY 1")))
+            .unwrap();
+        let width = statement.column_count();
+        let rows = statement.query_map([], |row| (0..width).map(|i| row.get(i)).collect());
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    names.iter().map(|name| (name.clone(), rows(name))).collect()
+}
+
+fn whole(evidence: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let evidence = evidence::open(evidence).unwrap();
+    let to = evidence.log.bounds().unwrap().1;
+    extend(&mut ledger, &*evidence.log, to).unwrap();
+    dump(ledger.connection())
+}
+
+#[track_caller]
+fn assert_same(ours: &[(String, Vec<Vec<Value>>)], theirs: &[(String, Vec<Vec<Value>>)]) {
+    for ((name, ours), (_, theirs)) in ours.iter().zip(theirs) {
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            assert_eq!(ours, theirs, "{name}");
+        }
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+    }
+}
+
+fn history(seed: u64) -> History {
+    History::new(Plot { seed, ..Plot::default() })
+}
+
+fn raft_db(dir: &Path, seed: u64, entries: u64) {
+    fs::create_dir_all(dir).unwrap();
+    write_bolt(&dir.join("raft.db"), Layout::default(), &mut history(seed), entries).unwrap();
+}
+
+fn rewrite(dir: &Path, work: impl FnOnce(&mut Transaction)) {
+    let mut transaction = Transaction::default();
+    work(&mut transaction);
+    Db::open(&dir.join("raft.db")).unwrap().commit(transaction).unwrap();
+}
+
+#[track_caller]
+fn refused(result: Result<Joined, LedgerError>, with: &str) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, LedgerError::OtherLog { .. }), "{error}");
+    assert!(error.to_string().contains(with) && error.to_string().contains("--db"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+
+    #[test]
+    fn a_ledger_extended_is_the_ledger_made_at_once(seed in 0_u64..1000, cuts in prop::collection::vec(1_u64..1200, 1..4)) {
+        let dir = tempdir().unwrap();
+        raft_db(dir.path(), seed, 1200);
+        let evidence = evidence::open(dir.path()).unwrap();
+        let mut cuts = cuts;
+        cuts.sort();
+        let mut ledger = Ledger::in_memory().unwrap();
+        for cut in cuts.into_iter().chain([1200]) {
+            extend(&mut ledger, &*evidence.log, Index(cut)).unwrap();
+        }
+        assert_same(&dump(ledger.connection()), &whole(dir.path()));
+    }
+}
+
+#[test]
+fn a_log_compacted_at_the_front_is_still_the_same() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("ledger.db");
+    raft_db(&dir.path().join("a"), 3, 900);
+    grow(&file, &dir.path().join("a")).unwrap();
+    rewrite(&dir.path().join("a"), |t| (1..700_u64).for_each(|i| t.delete("logs", &i.to_be_bytes())));
+    let joined = grow(&file, &dir.path().join("a")).unwrap();
+    assert_eq!(joined.last.map(|(index, _)| index), Some(Index(900)));
+    rewrite(&dir.path().join("a"), |t| (700..=900_u64).for_each(|i| t.delete("logs", &i.to_be_bytes())));
+    let more: Vec<Entry> = history(3).take(950).skip(900).collect();
+    rewrite(&dir.path().join("a"), |t| more.iter().for_each(|entry| put(t, entry)));
+    refused(grow(&file, &dir.path().join("a")), "no entry in both");
+}
+
+#[test]
+fn a_tail_that_the_log_gave_up_is_rolled_back() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("ledger.db");
+    let log = dir.path().join("a");
+    raft_db(&log, 5, 800);
+    grow(&file, &log).unwrap();
+    // Another leader's entries stand in the place of the last hundred.
+    let term = history(5).take(800).last().unwrap().term + 1;
+    let tail: Vec<Entry> =
+        history(6).skip(300).take(60).zip(701..).map(|(e, index)| Entry { index, term, ..e }).collect();
+    rewrite(&log, |t| {
+        (701..=800_u64).for_each(|i| t.delete("logs", &i.to_be_bytes()));
+        tail.iter().for_each(|entry| put(t, entry));
+    });
+    let joined = grow(&file, &log).unwrap();
+    assert_eq!(joined.last.map(|(index, _)| index), Some(Index(700)));
+    assert_eq!(joined.rolled_back, Some((Index(701), Index(800))));
+    let ledger = Ledger::open(&file).unwrap();
+    assert_same(&dump(ledger.connection()), &whole(&log));
+}
+
+#[test]
+fn another_log_another_base_or_other_rules_are_refused_and_change_nothing() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("ledger.db");
+    raft_db(&dir.path().join("a"), 7, 500);
+    raft_db(&dir.path().join("b"), 8, 600);
+    raft_db(&dir.path().join("short"), 7, 400);
+    grow(&file, &dir.path().join("a")).unwrap();
+    let before = fs::read(&file).unwrap();
+
+    refused(grow(&file, &dir.path().join("b")), "other content");
+    refused(grow(&file, &dir.path().join("short")), "ends at 400");
+    raft_db(&dir.path().join("c"), 7, 600);
+    let mut other = history(7).take(500).last().unwrap();
+    other.data[20] ^= 1;
+    rewrite(&dir.path().join("c"), |t| put(t, &other));
+    refused(grow(&file, &dir.path().join("c")), "entry 500 has other content");
+
+    let a = evidence::open(&dir.path().join("a")).unwrap();
+    let join = |basis: Basis| Ledger::open(&file).unwrap().join(&*a.log, &basis);
+    refused(join(Basis { rules: "1.0.4".into(), ..basis() }), "--rules");
+    refused(join(Basis { base: "nothing", ..basis() }), "starts from");
+    assert!(fs::read(&file).unwrap() == before);
+}
