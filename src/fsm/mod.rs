@@ -6,6 +6,7 @@ pub mod csi;
 pub mod differences;
 pub mod id;
 pub mod outcome;
+pub mod restore;
 pub mod row;
 pub mod rules;
 pub mod state;

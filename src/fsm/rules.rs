@@ -73,9 +73,7 @@ impl Switch {
     /// Whether a version has it: it is at or above the first release, or in the line of a later
     /// patch release and not below that.
     pub fn is_on(&self, version: Version) -> bool {
-        self.since.iter().enumerate().any(|(i, since)| {
-            version >= *since && (i == 0 || (version.major, version.minor) == (since.major, since.minor))
-        })
+        has_come(version, self.since)
     }
 }
 
@@ -90,6 +88,7 @@ macro_rules! switches {
             /// status. The authors of #10145 weighed it and left committed entries as they were.
             pub reset_child_status: bool,
             known_types: u128,
+            known_records: u128,
             $(#[doc = $doc] pub $name: bool,)*
         }
 
@@ -98,7 +97,7 @@ macro_rules! switches {
             pub fn for_version(version: Version) -> Self {
                 let mut switches = SWITCHES.iter();
                 let mut next = || switches.next().is_some_and(|s| s.is_on(version));
-                Rules { version, reset_child_status: false, known_types: known_types(version), $($name: next(),)* }
+                Rules { version, reset_child_status: false, known_types: known_types(version), known_records: known_records(version), $($name: next(),)* }
             }
         }
 
@@ -227,6 +226,49 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// Whether a server of this version can read a snapshot record of this type. One that it cannot read makes it
+    /// refuse the snapshot (fsm.md 5).
+    pub fn knows_record(&self, kind: u8) -> bool {
+        kind < 128 && self.known_records >> kind & 1 == 1
+    }
+}
+
+/// The types of snapshot records, each with the releases from which on it can be read: the first, then the patch
+/// releases of older lines (fsm.md 5). Event sinks (20) were never written, and restoring one fails.
+const RECORDS: &[(&[u8], &[Version])] = &[
+    (&[0, 1, 2, 3, 4, 5, 6], &[Version::new(0, 1, 0)]),
+    (&[7], &[Version::new(0, 4, 1)]),
+    (&[8], &[Version::new(0, 5, 0)]),
+    (&[9, 10], &[Version::new(0, 6, 0)]),
+    (&[11, 12], &[Version::new(0, 7, 0)]),
+    (&[13], &[Version::new(0, 9, 0)]),
+    (&[14, 15], &[Version::new(0, 10, 4)]),
+    (&[16, 17, 18, 19], &[Version::new(0, 11, 0)]),
+    (&[64], &[Version::new(1, 0, 0)]),
+    (&[21], &[Version::new(1, 3, 0)]),
+    (&[22, 23, 24, 25], &[Version::new(1, 4, 0)]),
+    (&[26, 27], &[Version::new(1, 5, 0)]),
+    (&[28], &[Version::new(1, 6, 0)]),
+    (&[29], &[Version::new(1, 8, 0), Version::new(1, 7, 3), Version::new(1, 6, 6)]),
+    (&[30], &[Version::new(1, 9, 0)]),
+    (&[31], &[Version::new(1, 10, 0)]),
+];
+
+/// A bit for each type of snapshot record that a version can read.
+fn known_records(version: Version) -> u128 {
+    let known = RECORDS.iter().filter(|(_, since)| has_come(version, since)).flat_map(|(kinds, _)| kinds.iter());
+    known.fold(0, |records, kind| records | 1 << kind)
+}
+
+/// Whether a version is at or above the first release, or in the line of a later patch release and not below that.
+fn has_come(version: Version, since: &[Version]) -> bool {
+    since
+        .iter()
+        .enumerate()
+        .any(|(i, since)| version >= *since && (i == 0 || (version.major, version.minor) == (since.major, since.minor)))
+}
+
 /// A bit for each message type that a version knows.
 fn known_types(version: Version) -> u128 {
     let known = KNOWN.iter().filter(|t| since(t.since).is_none_or(|since| version >= since));
@@ -272,6 +314,15 @@ mod tests {
         for enterprise in [63, 66, 78, 127] {
             assert!(!rules("2.0.5").knows_type(enterprise));
         }
+    }
+
+    #[test]
+    fn a_snapshot_record_is_read_from_its_release_on() {
+        assert!(!rules("1.2.0").knows_record(28) && rules("1.6.0").knows_record(28));
+        assert!(rules("1.6.6").knows_record(29) && !rules("1.7.0").knows_record(29));
+        assert!(
+            !rules("2.0.5").knows_record(20) && !rules("2.0.5").knows_record(65) && !rules("2.0.5").knows_record(200)
+        );
     }
 
     #[test]

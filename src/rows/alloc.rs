@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::bodies::{Bodies, RowError, field, list, object};
+use super::canonical;
 use super::job::text;
 use super::shape::shape;
 use super::value::{Object, Value};
-use crate::fsm::row::{Alloc, Health, Transition};
+use crate::fsm::row::{Alloc, AllocJob, Health, Source, Transition};
 
 /// An allocation.
 ///
@@ -14,7 +15,7 @@ use crate::fsm::row::{Alloc, Health, Transition};
 /// When a body cannot be read again.
 pub fn alloc(row: &Alloc, bodies: &dyn Bodies) -> Result<Object, RowError> {
     let mut alloc = object(bodies, "Allocation", row.origin)?;
-    let job = row.job.as_ref().map(|job| object(bodies, "Job", job.origin)).transpose()?;
+    let job = row.job.as_ref().map(|job| job_of(job, bodies)).transpose()?;
     alloc.set("Job", job);
     if alloc.get("Resources").is_none_or(Value::is_null) {
         let sum = resources(&alloc);
@@ -41,6 +42,15 @@ pub fn alloc(row: &Alloc, bodies: &dyn Bodies) -> Result<Object, RowError> {
     alloc.set("AllocModifyIndex", row.alloc_modify_index.0);
     alloc.set("ModifyTime", row.modify_time);
     Ok(alloc)
+}
+
+/// The job as the plan carried it. Those in a snapshot get the FSM's defaults when it is restored (state-rows.md 7).
+fn job_of(row: &AllocJob, bodies: &dyn Bodies) -> Result<Object, RowError> {
+    let mut job = object(bodies, "Job", row.origin)?;
+    if matches!(row.origin.source, Source::Snapshot(_)) {
+        canonical::job(&mut job);
+    }
+    Ok(job)
 }
 
 fn transition(row: Transition) -> Object {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::shape::{self, Shape, shape};
 use super::value::{Object, Value};
 use crate::entry::msgpack::{DecodeError, Reader};
+use crate::evidence::snapshot::Snapshot;
 use crate::evidence::{EvidenceError, Log};
 use crate::fsm::row::{Origin, Source};
 use crate::types::Index;
@@ -65,16 +66,32 @@ struct Recent {
     bytes: usize,
 }
 
-/// Bodies out of a log, read again when they are asked for.
+/// Bodies out of a log and the snapshots beside it, read again when they are asked for.
 pub struct LogBodies<'a> {
     log: &'a dyn Log,
+    snapshots: &'a [Snapshot],
     recent: RefCell<Recent>,
 }
 
 impl<'a> LogBodies<'a> {
     /// Bodies out of `log`.
     pub fn new(log: &'a dyn Log) -> Self {
-        LogBodies { log, recent: RefCell::default() }
+        LogBodies { log, snapshots: &[], recent: RefCell::default() }
+    }
+
+    /// The same, and out of `snapshots`.
+    pub fn with_snapshots(self, snapshots: &'a [Snapshot]) -> Self {
+        LogBodies { snapshots, ..self }
+    }
+
+    /// The value at `offset` of the state of the snapshot at `index`.
+    fn in_snapshot(&self, index: Index, offset: u64) -> Result<Body, RowError> {
+        let there = self.snapshots.iter().filter(|snapshot| snapshot.info().index == index);
+        let usable = there.clone().find(|snapshot| snapshot.is_usable());
+        // One that is damaged still answers for what of it is whole.
+        let snapshot = usable.or_else(|| there.clone().next());
+        let snapshot = snapshot.ok_or_else(|| RowError::Missing(place(Source::Snapshot(index))))?;
+        Ok(Body { bytes: snapshot.value_at(offset)?.into(), offset: 0 })
     }
 
     fn payload(&self, index: Index) -> Result<Arc<[u8]>, RowError> {
@@ -102,7 +119,7 @@ impl Bodies for LogBodies<'_> {
             Source::Entry(index) => {
                 Ok(Body { bytes: self.payload(index)?, offset: usize::try_from(origin.offset).unwrap_or(usize::MAX) })
             }
-            source @ Source::Snapshot(_) => Err(RowError::Missing(place(source))),
+            Source::Snapshot(index) => self.in_snapshot(index, origin.offset),
         }
     }
 }

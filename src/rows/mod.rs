@@ -231,7 +231,7 @@ fn shared_row(key: &RowKey, row: &TableRow, bodies: &dyn Bodies) -> Result<Objec
         TableRow::BindingRule(row) => acl::plain(row.origin, row.indexes, bodies),
         TableRow::OneTimeToken(row) => acl::plain(row.origin, row.indexes, bodies),
         TableRow::Cluster(row) => acl::as_carried(row.origin, bodies),
-        TableRow::Scheduler(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::Scheduler(row) => other::scheduler(row, bodies),
         TableRow::RootKey(row) => acl::root_key(&key.id, row, bodies),
         TableRow::Variable(row) => other::variable(row, bodies),
         TableRow::Quota(row) => Ok(other::quota(key, row)),

@@ -4,7 +4,7 @@ use super::acl::{as_carried, plain, set_indexes};
 use super::bodies::{Bodies, RowError, field, object};
 use super::job::text;
 use super::value::{Object, Value};
-use crate::fsm::table::{HostVolume, Quota, RowKey, Submission, Variable, VolumeClaim};
+use crate::fsm::table::{HostVolume, Quota, RowKey, Scheduler, Submission, Variable, VolumeClaim};
 
 /// A variable, encrypted as it is.
 ///
@@ -19,6 +19,18 @@ pub fn variable(row: &Variable, bodies: &dyn Bodies) -> Result<Object, RowError>
     variable.set("Lock", lock.unwrap_or(Value::Null));
     set_indexes(&mut variable, row.indexes);
     Ok(variable)
+}
+
+/// The scheduler configuration, with the default that the FSM fills in.
+///
+/// # Errors
+/// As [`variable`].
+pub fn scheduler(row: &Scheduler, bodies: &dyn Bodies) -> Result<Object, RowError> {
+    let mut config = plain(row.origin, row.indexes, bodies)?;
+    if config.text("SchedulerAlgorithm").is_empty() {
+        config.set("SchedulerAlgorithm", text("binpack"));
+    }
+    Ok(config)
 }
 
 /// A namespace's use of variables.

@@ -15,7 +15,7 @@ use crate::types::{Index, JobKey};
 impl Txn<'_> {
     /// An allocation row from a plan's body; the plan's job goes to those that carry none and are
     /// not terminal.
-    pub(super) fn alloc_row(&self, body: &AllocBody<'_>, plan_job: Option<&JobBody<'_>>) -> Alloc {
+    pub(in super::super) fn alloc_row(&self, body: &AllocBody<'_>, plan_job: Option<&JobBody<'_>>) -> Alloc {
         let origin = self.origin(body.at);
         let mut row = Alloc {
             id: Id::new(&body.id),
@@ -183,6 +183,7 @@ impl Txn<'_> {
                 due.note(row.job_key.clone(), (!row.is_terminal()).then_some(Word::RUNNING));
                 self.set_job_statuses(due, false)?;
             }
+            self.note_report(&body.node_id);
         }
         Ok(known)
     }
@@ -198,6 +199,7 @@ impl Txn<'_> {
                 known += 1;
                 due.note(row.job_key.clone(), None);
             }
+            self.note_report(&body.node_id);
         }
         if !request.evals.is_empty() {
             let rows = request.evals.iter().map(|e| (self.eval_row(e), e)).collect();
@@ -234,7 +236,6 @@ impl Txn<'_> {
         self.count_alloc(&row, Some(&before))?;
         self.follow_alloc(&row);
         self.reconnect(&before, &mut row);
-        self.note_report(&body.node_id);
         let row = Arc::new(row);
         self.state.put_alloc(&id, Some(row.clone()));
         Ok(Some(row))
@@ -257,6 +258,7 @@ impl Txn<'_> {
         }
     }
 
+    /// The node has been heard of, whether or not the allocation is known.
     fn note_report(&mut self, node_id: &str) {
         let id = Id::new(node_id);
         let Some(node) = self.state.node(&id).filter(|_| self.rules.node_tracks_reports) else { return };

@@ -19,7 +19,7 @@ use crate::types::JobKey;
 
 impl Txn<'_> {
     /// A deployment row from a body.
-    pub(super) fn deployment_row(&self, body: &DeploymentBody<'_>) -> Deployment {
+    pub(in super::super) fn deployment_row(&self, body: &DeploymentBody<'_>) -> Deployment {
         let mut groups: Vec<(Arc<str>, DeploymentGroup)> =
             body.groups.0.iter().map(|(name, group)| (Arc::from(&**name), self.deployment_group(group))).collect();
         groups.sort_by(|a, b| a.0.cmp(&b.0));

@@ -15,7 +15,7 @@ use crate::types::JobKey;
 
 impl Txn<'_> {
     /// An evaluation row from a body. The namespace stays as it is written.
-    pub(super) fn eval_row(&self, body: &EvalBody<'_>) -> Eval {
+    pub(in super::super) fn eval_row(&self, body: &EvalBody<'_>) -> Eval {
         Eval {
             id: Id::new(&body.id),
             job: JobKey::new(&*body.namespace, &*body.job_id),

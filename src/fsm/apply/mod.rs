@@ -23,6 +23,7 @@ use super::Txn;
 use super::outcome::{Outcome, Refusal};
 use super::table::TableName;
 use crate::entry::message::Message;
+pub(super) use cluster::accessor_key;
 
 /// What a message function returns: why nothing happened, if nothing did, or why it was refused.
 type Applied = Result<Outcome, Refusal>;

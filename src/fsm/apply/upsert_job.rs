@@ -43,7 +43,7 @@ impl RegisterOptions {
 impl Txn<'_> {
     /// A job row from a body; an empty namespace is `default`. `canonical` says whether the FSM
     /// fills in defaults for this one (fsm.md 3).
-    pub(super) fn job_row(&self, body: &JobBody<'_>, canonical: bool) -> Job {
+    pub(in super::super) fn job_row(&self, body: &JobBody<'_>, canonical: bool) -> Job {
         let namespace = if body.namespace.is_empty() { "default" } else { &body.namespace };
         let key = JobKey::new(namespace, &*body.id);
         // Children share most texts with each other by way of their parent.
