@@ -30,6 +30,7 @@ pub mod redact;
 pub mod render;
 pub mod replay;
 pub mod rows;
+pub mod start;
 pub mod suggest;
 pub mod timeline;
 pub mod types;

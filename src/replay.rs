@@ -30,6 +30,21 @@ pub struct Replayed<'a> {
     pub rules: &'a Rules,
 }
 
+/// A snapshot that the replay disagrees with, and goes on from.
+#[derive(Clone, Copy)]
+pub struct Rebased<'a> {
+    /// The state that the replay had come to.
+    pub before: &'a State,
+    /// The snapshot's state.
+    pub state: &'a State,
+    /// The snapshot's index.
+    pub index: Index,
+    /// The snapshot's term.
+    pub term: Term,
+    /// Where the two disagree; never empty.
+    pub differences: &'a [Difference],
+}
+
 /// Hears of every entry, in order of index.
 pub trait Subscriber {
     /// The state that the replay starts from, and the index and term it stands at; index 0 for a
@@ -43,8 +58,8 @@ pub trait Subscriber {
 
     /// The replay came to a snapshot and disagrees with it: from here on it goes on from the
     /// snapshot's state, which is what the server held.
-    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
-        let _ = (state, index, term, differences);
+    fn rebase(&mut self, rebased: Rebased<'_>) {
+        let _ = rebased;
     }
 
     /// Entries are lost here; unless the hole lies below the base, the replay ends.
@@ -155,9 +170,10 @@ fn compare(fsm: &mut Fsm, index: Index, checkpoints: &mut dyn Checkpoints, subsc
         let Some((state, term)) = checkpoints.load().filter(|_| here) else { continue };
         let differences = differences(fsm.state(), &state);
         if !differences.is_empty() {
-            fsm.go_on_from(state);
+            let before = fsm.go_on_from(state);
+            let rebased = Rebased { before: &before, state: fsm.state(), index, term, differences: &differences };
             for subscriber in subscribers.iter_mut() {
-                subscriber.rebase(fsm.state(), index, term, &differences);
+                subscriber.rebase(rebased);
             }
         }
     }

@@ -86,6 +86,21 @@ pub fn all_jobs(state: &State) -> Vec<(JobKey, Option<JobView>)> {
     rows
 }
 
+/// The jobs on which two states disagree, in order, each with its view in the second; `None` where
+/// it is not there.
+pub fn differing_jobs(before: &State, after: &State) -> Vec<(JobKey, Option<JobView>)> {
+    let (old, mut new): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (all_jobs(before).into_iter().collect(), all_jobs(after).into_iter().collect());
+    for (key, view) in &old {
+        if new.get(key) == Some(view) {
+            new.remove(key);
+        } else {
+            new.entry(key.clone()).or_insert(None);
+        }
+    }
+    new.into_iter().collect()
+}
+
 impl Serialize for TimelineRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (namespace, job) = (&*self.job.namespace, &*self.job.id);

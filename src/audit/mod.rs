@@ -23,7 +23,7 @@ use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Damage, LogType, Record};
 use crate::fsm::compare::Difference;
 use crate::fsm::state::State;
-use crate::replay::{Replayed, Subscriber};
+use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, JobKey, Term};
 use finding::{Committed, Finding, Kind, LeaderChange, Place, Severity, Until};
 
@@ -242,16 +242,16 @@ impl Subscriber for Audit {
         }
     }
 
-    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
-        let at = Place { index, term, entry: "snapshot".into() };
+    fn rebase(&mut self, rebased: Rebased<'_>) {
+        let at = Place { index: rebased.index, term: rebased.term, entry: "snapshot".into() };
         self.findings.close_all(&at);
         let mut finding = Finding::new(Kind::SnapshotMismatch, Severity::Error, at.clone());
-        finding.detail = Some(mismatch(differences));
+        finding.detail = Some(mismatch(rebased.differences));
         self.findings.add(finding);
         // The detectors know a history that led elsewhere; the snapshot is a new beginning.
         self.detectors = detectors();
         for detector in &mut self.detectors {
-            detector.base(state, &at, &mut self.findings);
+            detector.base(rebased.state, &at, &mut self.findings);
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::args::{AuditArgs, AuditFormat, AuditOutputArgs, FailOn};
 use super::options::{self, Output, Range, Rows};
-use super::replaying::{self, Ended, Prepared, Replaying};
+use super::replaying::{self, Ended, Prepared, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::audit::baseline::Baseline;
 use crate::audit::finding::{Finding, Severity};
@@ -121,10 +121,11 @@ impl Options {
 
 fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let mut report = match replaying::prepare(&options.path, &options.replaying, &options.range, reporter)? {
-        Some(replay) => replayed(options, replay)?,
-        None => of_nothing(options)?,
-    };
+    let mut report =
+        match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::History, reporter)? {
+            Some(replay) => replayed(options, replay)?,
+            None => of_nothing(options)?,
+        };
     if let Some(path) = &options.write_baseline {
         let text = Baseline::of(&report).map_err(|e| Error::Internal(e.to_string()))?;
         std::fs::write(path, text).map_err(|e| Error::Usage(format!("--write-baseline {}: {e}", path.display())))?;
@@ -193,15 +194,19 @@ fn store(kind: evidence::window::StoreKind) -> String {
 
 fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &Ended) -> EvidenceSummary {
     let window = &replay.evidence.window;
-    let gap = ended.reached.stopped_by.iter().filter(|d| d.kind == DamageKind::Gap);
+    let hole = |first_index, last_index| Gap { first_index, last_index };
+    let stopped = ended.reached.stopped_by.iter().filter(|d| d.kind == DamageKind::Gap);
+    let mut gaps: Vec<Gap> = replay.holes.iter().map(|h| hole(h.first, h.last)).collect();
+    gaps.extend(stopped.filter_map(|d| Some(hole(d.first?, d.last?))));
+    gaps.dedup();
     EvidenceSummary {
         path: window.path.clone(),
         store: store(window.store),
         first_index: window.first_index,
         last_index: window.last_index,
         entries: audited.entries,
-        base: Base { kind: "empty", index: replay.base.0, term: replay.base.1 },
-        gaps: gap.filter_map(|d| Some(Gap { first_index: d.first?, last_index: d.last? })).collect(),
+        base: base(replay),
+        gaps,
         undecodable: audited.undecodable,
         rejected: audited.rejected,
         rules: options.replaying.rules_name.clone(),
@@ -209,6 +214,14 @@ fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &
         rules_also_possible: Vec::new(),
         altered: replay.altered.clone(),
     }
+}
+
+fn base(replay: &Prepared<'_>) -> Base {
+    let kind = match replay.base_kind {
+        crate::base::Base::Empty => "empty",
+        crate::base::Base::Snapshot(_) => "snapshot",
+    };
+    Base { kind, index: replay.base.0, term: replay.base.1 }
 }
 
 /// Whether the filter lets a finding through: by its parent or job, or by the job of its cause.

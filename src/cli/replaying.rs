@@ -6,6 +6,7 @@ use super::args::ReplayArgs;
 use super::options::Range;
 use super::reporter::Reporter;
 use super::what_if::WhatIf;
+use crate::base::{Base, Holdings, Hole};
 use crate::error::Error;
 use crate::evidence::{self, Damage, Evidence};
 use crate::exit::Exit;
@@ -16,6 +17,7 @@ use crate::fsm::state::State;
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Replayed, Subscriber};
+use crate::start::{self, Later};
 use crate::suggest;
 use crate::types::{Index, Term};
 
@@ -106,19 +108,34 @@ pub struct Prepared<'r> {
     pub from_asked: bool,
     /// What was altered, a phrase each: with anything in it, what comes of the replay is no evidence.
     pub altered: Vec<String>,
+    /// What the replay starts from.
+    pub base_kind: Base,
+    /// The holes in the log, those below the base included; only looked for where there are snapshots.
+    pub holes: Vec<Hole>,
     fsm: Fsm,
+    last: Index,
     reporter: &'r Reporter,
     allow_incomplete: bool,
+}
+
+/// Which base a replay wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The longest history: the oldest base.
+    History,
+    /// The state at the range's end: the newest base below it.
+    State,
 }
 
 /// Opens the evidence and finds the base and the range. `None`, with a note, for an empty range.
 ///
 /// # Errors
-/// When nothing can be read, or the log begins above 1 and no snapshot stands below it.
+/// When nothing can be read, or no base reaches what is asked for.
 pub fn prepare<'r>(
     path: &Path,
     options: &Replaying,
     range: &Range,
+    wanted: Wanted,
     reporter: &'r Reporter,
 ) -> Result<Option<Prepared<'r>>, Error> {
     let mut notes = reporter;
@@ -128,41 +145,104 @@ pub fn prepare<'r>(
     if !options.rules_asked {
         notes.detail(format!("the rules of Nomad {} are used; --rules names others", options.rules.version));
     }
-    let Some((first, last)) = evidence.log.bounds() else {
+    let held = start::holdings(&evidence, notes)?;
+    let Some(last) = held.last() else {
         notes.note(format!("{}: the log is empty", evidence.window.path));
         return Ok(None);
     };
-    let mut fsm = Fsm::new(options.rules.clone());
-    if first > Index(1) {
-        let text = format!(
-            "{}: the log begins at index {first} and there is no state to start from below it",
-            evidence.window.path
-        );
-        if !options.allow_incomplete {
-            return Err(Error::OutOfEvidence(format!("{text}; --allow-incomplete starts from nothing")));
-        }
-        notes.warn(format!("{text}; the replay starts from nothing, so counts and statuses may be wrong"));
-        fsm.tolerate_missing();
+    let Some(oldest) = held.oldest() else {
+        let open = Open { evidence, altered, last };
+        return blind(open, options, range, reporter);
+    };
+    let least = if wanted == Wanted::State { held.reachable().first().map(|run| run.0) } else { None };
+    let least = least.unwrap_or(oldest.index()).max(Index(1));
+    let Some(found) = range.resolve(&*evidence.log, least, last, notes)? else { return Ok(None) };
+    let base = match wanted {
+        Wanted::History => oldest,
+        Wanted::State => held.newest_for(found.1).map_or_else(|| out_of_reach(&held, found.1, oldest), Ok)?,
+    };
+    if let Base::Snapshot(index) = base {
+        notes.note(format!("the replay starts from the snapshot at index {index}"));
     }
-    let blind = first > Index(1);
+    let start = start::at(&evidence, base, &options.rules, notes)?;
+    Ok(Some(Prepared {
+        evidence,
+        base: (start.index, start.term),
+        base_kind: base,
+        holes: held.holes,
+        range: found,
+        blind: false,
+        from_asked: range.has_from(),
+        altered,
+        fsm: start.fsm,
+        last,
+        reporter,
+        allow_incomplete: options.allow_incomplete,
+    }))
+}
+
+/// No base reaches the index: behind a hole the replay still comes as far as the hole, else the
+/// answer names what can be had.
+fn out_of_reach(held: &Holdings, wanted: Index, oldest: Base) -> Result<Base, Error> {
+    let runs = held.reachable();
+    if held.snapshots.is_empty() && runs.iter().all(|(_, end)| *end < wanted) {
+        return Ok(oldest);
+    }
+    let runs: Vec<String> =
+        runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a} to {b}") }).collect();
+    Err(Error::OutOfEvidence(format!(
+        "the state at index {wanted} is not in the evidence, which holds the states at {}",
+        runs.join(", ")
+    )))
+}
+
+/// Evidence that is opened, altered where that was asked for, and known to its last index.
+struct Open {
+    evidence: Evidence,
+    altered: Vec<String>,
+    last: Index,
+}
+
+/// A log that begins above 1 without a snapshot below it is replayed from nothing, if that is asked for.
+fn blind<'r>(
+    Open { evidence, altered, last }: Open,
+    options: &Replaying,
+    range: &Range,
+    reporter: &'r Reporter,
+) -> Result<Option<Prepared<'r>>, Error> {
+    let mut notes = reporter;
+    let first = evidence.log.bounds().map_or(last, |(first, _)| first);
+    let text = format!(
+        "{}: the log begins at index {first} and there is no state to start from below it",
+        evidence.window.path
+    );
+    if !options.allow_incomplete {
+        return Err(Error::OutOfEvidence(format!("{text}; --allow-incomplete starts from nothing")));
+    }
+    notes.warn(format!("{text}; the replay starts from nothing, so counts and statuses may be wrong"));
     let Some(found) = range.resolve(&*evidence.log, first, last, notes)? else { return Ok(None) };
+    let mut fsm = Fsm::new(options.rules.clone());
+    fsm.tolerate_missing();
     Ok(Some(Prepared {
         evidence,
         base: (first.prev(), Term(0)),
+        base_kind: Base::Empty,
+        holes: Vec::new(),
         range: found,
-        blind,
+        blind: true,
         from_asked: range.has_from(),
         altered,
         fsm,
+        last,
         reporter,
         allow_incomplete: options.allow_incomplete,
     }))
 }
 
 impl Prepared<'_> {
-    /// The last index of the log.
+    /// The last index that the evidence knows of.
     pub fn last(&self) -> Index {
-        self.evidence.log.bounds().map_or(self.base.0, |(_, last)| last)
+        self.last
     }
 
     /// Replays up to the end of the range.
@@ -173,8 +253,10 @@ impl Prepared<'_> {
         let to = self.range.1;
         let mut watch =
             Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
-        let reached =
-            replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut (), &mut [&mut watch, subscriber])?;
+        let rules = self.fsm.rules().clone();
+        let mut later = Later::than(self.base.0, &self.evidence, &rules);
+        let subscribers: &mut [&mut dyn Subscriber] = &mut [&mut watch, subscriber];
+        let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut later, subscribers)?;
         watch.progress.finish();
         Ok(Ended { reached, unsure: watch.unsure })
     }

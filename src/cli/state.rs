@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::args::StateArgs;
 use super::options::{self, Output, Range, Rows};
-use super::replaying::{self, Replaying};
+use super::replaying::{self, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -80,12 +80,14 @@ impl Subscriber for Silent {
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let Some(mut replay) = replaying::prepare(&options.path, &options.replaying, &options.range, reporter)? else {
+    let Some(mut replay) =
+        replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::State, reporter)?
+    else {
         return print::empty(options);
     };
     let ended = replay.run(&mut Silent)?;
     notes.detail(format!("the state after entry {}, term {}", ended.reached.index, ended.reached.term));
-    let bodies = LogBodies::new(&*replay.evidence.log);
+    let bodies = LogBodies::new(&*replay.evidence.log).with_snapshots(&replay.evidence.snapshots);
     let view = print::View {
         state: replay.state(),
         bodies: &bodies,

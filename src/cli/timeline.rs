@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::args::TimelineArgs;
 use super::options::{self, Output, Range, Rows};
-use super::replaying::{self, Replaying};
+use super::replaying::{self, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -13,8 +13,8 @@ use crate::fsm::outcome::Change;
 use crate::fsm::row::GroupSummary;
 use crate::fsm::state::State;
 use crate::render::{self, Cell, Column, Format, Row, Shape, Tone};
-use crate::replay::{Replayed, Subscriber};
-use crate::timeline::{JobView, TimelineRow, all_jobs, changed_jobs};
+use crate::replay::{Rebased, Replayed, Subscriber};
+use crate::timeline::{JobView, TimelineRow, all_jobs, changed_jobs, differing_jobs};
 use crate::types::{Index, JobKey, Term};
 
 static SHAPE: Shape = Shape {
@@ -60,7 +60,7 @@ fn checked(args: &TimelineArgs, reporter: &Reporter) -> Result<Options, Error> {
 }
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
-    let prepared = replaying::prepare(&options.path, &options.replaying, &options.range, reporter)?;
+    let prepared = replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::History, reporter)?;
     let mut out = render::rows(&options.output.style, &SHAPE, options.output.stdout());
     let Some(mut replay) = prepared else {
         out.finish()?;
@@ -117,16 +117,30 @@ impl Printer<'_> {
     }
 }
 
+impl Printer<'_> {
+    /// Rows of a snapshot; a job's parent is looked up in the first of the states that has the job.
+    fn snapshot(&mut self, jobs: Vec<(JobKey, Option<JobView>)>, states: &[&State], index: Index, term: Term) {
+        let facts = Facts::of(index, term, EntryType::Snapshot);
+        for (job, view) in jobs {
+            let parent = states.iter().find_map(|s| s.job(&job)).map(|j| j.parent_id.to_string());
+            let row = TimelineRow { index, term, entry: "snapshot".into(), job, view };
+            self.row(&row, parent.as_deref(), &facts);
+        }
+    }
+}
+
 impl Subscriber for Printer<'_> {
     fn base(&mut self, state: &State, index: Index, term: Term) {
         if !self.with_base || index == Index(0) {
             return;
         }
-        let facts = Facts::of(index, term, EntryType::Snapshot);
-        for (job, view) in all_jobs(state) {
-            let parent = state.job(&job).map(|j| j.parent_id.to_string());
-            let row = TimelineRow { index, term, entry: "snapshot".into(), job, view };
-            self.row(&row, parent.as_deref(), &facts);
+        self.snapshot(all_jobs(state), &[state], index, term);
+    }
+
+    fn rebase(&mut self, rebased: Rebased<'_>) {
+        if rebased.index >= self.from {
+            let jobs = differing_jobs(rebased.before, rebased.state);
+            self.snapshot(jobs, &[rebased.state, rebased.before], rebased.index, rebased.term);
         }
     }
 

@@ -90,6 +90,10 @@ impl WhatIf {
         for Patch { at, code, program } in &self.patch {
             altered.patch(resolve("--patch", *at, &altered, reporter)?, program, code)?;
         }
+        // What a server kept further on belongs to the history that did happen.
+        if let Some(first) = altered.first() {
+            evidence.snapshots.retain(|snapshot| snapshot.info().index < first);
+        }
         let told = altered.told().to_vec();
         notes.warn(format!("this history did not happen ({}); what is printed is no evidence", told.join("; ")));
         evidence.log = Box::new(altered);

@@ -50,9 +50,9 @@ impl Fsm {
         Fsm { state, rules, blind: false }
     }
 
-    /// Puts another state in place of the one there is.
-    pub fn go_on_from(&mut self, state: State) {
-        self.state = state;
+    /// Puts another state in place of the one there is, which is returned.
+    pub fn go_on_from(&mut self, state: State) -> State {
+        std::mem::replace(&mut self.state, state)
     }
 
     /// Replays without a base: a namespace, node pool, evaluation or allocation that is missing is
