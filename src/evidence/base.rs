@@ -5,7 +5,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
-use super::{Damage, DamageKind, Evidence, EvidenceError, Scanned};
+use super::{Damage, Evidence, EvidenceError, Scanned};
 use crate::types::Index;
 
 /// What the evidence holds, as far as a choice of base depends on it.
@@ -52,8 +52,8 @@ fn can_be_had(available: &[RangeInclusive<Index>]) -> String {
 }
 
 impl Coverage {
-    /// The coverage of evidence. Goes through the whole log and verifies every snapshot. An entry that is
-    /// there but cannot be decoded is no hole: the replay tells of it and goes on.
+    /// The coverage of evidence. Goes through the whole log and verifies every snapshot. Whatever the
+    /// replay stops at is a hole.
     ///
     /// # Errors
     /// When the log cannot be read at all.
@@ -61,8 +61,7 @@ impl Coverage {
         let mut coverage = Coverage { log: evidence.log.bounds(), ..Coverage::default() };
         if let Some((first, last)) = coverage.log {
             evidence.log.scan(first..=last, &mut |met| {
-                if let Scanned::Damaged(Damage { kind, first: Some(from), last: Some(to), .. }) = met
-                    && kind != DamageKind::UndecodableEntry
+                if let Scanned::Damaged(Damage { first: Some(from), last: Some(to), .. }) = met
                     && to >= first
                 {
                     coverage.gaps.push((from.max(first), to.min(last)));

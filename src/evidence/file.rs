@@ -19,6 +19,7 @@ pub struct File {
     inner: Inner,
     start: u64,
     len: u64,
+    is_part: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ impl File {
         }
         let inner = fs::File::open(path).map_err(io)?;
         let len = inner.metadata().map_err(io)?.len();
-        Ok(File { path: shown.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len })
+        Ok(File { path: shown.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len, is_part: false })
     }
 
     /// A file that is already open, for instance a temporary one, under the name that messages use.
@@ -52,13 +53,13 @@ impl File {
     /// When its length cannot be had.
     pub fn from_open(name: &str, inner: fs::File) -> Result<Self, EvidenceError> {
         let len = inner.metadata().map_err(|source| EvidenceError::Io { path: name.into(), source })?.len();
-        Ok(File { path: name.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len })
+        Ok(File { path: name.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len, is_part: false })
     }
 
     /// Bytes in memory, under the name that messages use.
     pub fn from_memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
-        File { path: name.into(), inner: Inner::Memory(Arc::new(bytes)), start: 0, len }
+        File { path: name.into(), inner: Inner::Memory(Arc::new(bytes)), start: 0, len, is_part: false }
     }
 
     /// The run of `len` bytes from `start` of this file, under a name of its own; clipped to the file.
@@ -69,7 +70,20 @@ impl File {
             inner: self.inner.clone(),
             start: self.start.saturating_add(start),
             len: len.min(self.len - start),
+            is_part: true,
         }
+    }
+
+    /// The same file with the length that it has now; a part of one keeps its length.
+    pub fn again(&self) -> Self {
+        let mut again = self.clone();
+        if let Inner::Disk(file) = &self.inner
+            && let Ok(about) = file.metadata()
+            && !self.is_part
+        {
+            again.len = about.len();
+        }
+        again
     }
 
     /// The name for messages.

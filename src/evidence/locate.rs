@@ -34,7 +34,7 @@ const MIGRATING: &str = ".migration-in-progress";
 #[derive(Debug)]
 pub enum Store {
     /// A `raft.db`.
-    RaftDb(RaftDb),
+    RaftDb(Box<RaftDb>),
     /// A write-ahead log.
     Wal(Wal),
     /// JSON.
@@ -47,7 +47,7 @@ impl Store {
     /// The log.
     pub fn log(&self) -> Option<&dyn Log> {
         match self {
-            Store::RaftDb(db) => Some(db),
+            Store::RaftDb(db) => Some(&**db),
             Store::Wal(wal) => Some(wal),
             Store::Json(json) => Some(json),
             Store::None(_) => None,
@@ -141,7 +141,7 @@ fn in_file(file: File, beside: Option<Dir>, layer: usize, mut notes: Vec<String>
     if is_bolt(&file) {
         let db = RaftDb::open(open_bolt(file)?)?;
         let snapshots = beside.and_then(|dir| dir.dir("snapshots")).map(|dir| snapshot::list(&dir));
-        return Ok(Found { store: Store::RaftDb(db), snapshots: snapshots.unwrap_or_default(), notes });
+        return Ok(Found { store: Store::RaftDb(Box::new(db)), snapshots: snapshots.unwrap_or_default(), notes });
     }
     if stream::looks_like(&head) {
         // In its own directory the description beside it belongs to it.
@@ -264,7 +264,7 @@ fn open_raft_db(file: File) -> Result<Store, EvidenceError> {
         let head = file.read_up_to(0, 4096).unwrap_or_default();
         return Err(EvidenceError::NotEvidence { path: file.path().into(), detail: describe(&head, file.len()) });
     }
-    open_bolt(file).and_then(RaftDb::open).map(Store::RaftDb)
+    open_bolt(file).and_then(RaftDb::open).map(|db| Store::RaftDb(Box::new(db)))
 }
 
 fn choose_backend(raft: &Dir, wal: &Dir, file: &PlacedFile, notes: &mut Vec<String>) -> Result<Store, EvidenceError> {

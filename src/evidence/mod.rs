@@ -190,7 +190,7 @@ pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
     let found = locate::locate(path)?;
     let window = window::of(&found.store, found.notes);
     let log: Box<dyn Log> = match found.store {
-        locate::Store::RaftDb(db) => Box::new(db),
+        locate::Store::RaftDb(db) => db,
         locate::Store::Wal(wal) => Box::new(wal),
         locate::Store::Json(json) => Box::new(json),
         locate::Store::None(_) => Box::new(NoLog),

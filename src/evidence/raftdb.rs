@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bolt::meta::Meta;
 use super::bolt::page::{Pager, Root};
-use super::bolt::tree::{self, Direction, Item, Lost, Met};
-use super::bolt::{Bolt, Buckets};
+use super::bolt::tree::{self, Direction, Item, Lost, Met, WalkError};
+use super::bolt::{ATTEMPTS, BETWEEN_ATTEMPTS, Bolt, Buckets};
 use super::file::Shape;
 use super::sequence::{Bad, Hole, Sequence};
 use super::{DamageKind, EvidenceError, Log, Record, Scanned};
@@ -33,30 +33,51 @@ pub struct Stable {
 }
 
 /// A `raft.db`.
+///
+/// A server may be writing to it. Everything is read from one state of the file and believed only
+/// when that state is still the newest afterwards; else it is read again from a newer one. The
+/// log's end is where it was when the file was opened.
 #[derive(Debug)]
 pub struct RaftDb {
+    opened: View,
+    bounds: Option<(Index, Index)>,
+    stable: Stable,
+    lookups: Mutex<Lookups>,
+    notes: Vec<String>,
+}
+
+/// One state of the file.
+#[derive(Clone, Debug)]
+struct View {
     bolt: Bolt,
     active: usize,
     meta: Meta,
     logs: Option<Root>,
-    bounds: Option<(Index, Index)>,
-    stable: Stable,
-    lookups: Mutex<Pager>,
-    notes: Vec<String>,
+    conf: Option<Root>,
 }
 
-impl RaftDb {
-    /// Reads the meta pages and the buckets, and both ends of the log.
-    ///
-    /// # Errors
-    /// When neither meta page leads to a readable list of buckets, and when the buckets are those of
-    /// another program.
-    pub fn open(bolt: Bolt) -> Result<Self, EvidenceError> {
+/// The newest state that is known, and its pages that were used last.
+#[derive(Debug)]
+struct Lookups {
+    view: View,
+    pager: Pager,
+}
+
+/// Why a state cannot be read.
+enum Failure {
+    /// The server has written meanwhile.
+    Changed,
+    Evidence(EvidenceError),
+}
+
+impl View {
+    /// The newest state of a file that can be read, with notes.
+    fn of(bolt: Bolt) -> Result<(View, Vec<String>), Failure> {
         let mut notes = meta_notes(&bolt);
         let (active, meta, buckets) = choose_state(&bolt, &mut notes)?;
-        let logs = buckets.root(LOGS);
-        if logs.is_none() && !buckets.found.is_empty() && buckets.root(CONF).is_none() {
-            return Err(foreign(&bolt, &buckets));
+        let (logs, conf) = (buckets.root(LOGS), buckets.root(CONF));
+        if logs.is_none() && conf.is_none() && !buckets.found.is_empty() {
+            return Err(Failure::Evidence(foreign(&bolt, &buckets)));
         }
         if logs.is_none() && buckets.lost.is_empty() {
             notes.push("the file has no log yet: no server has used it".into());
@@ -67,49 +88,63 @@ impl RaftDb {
             let len = bolt.file().len();
             notes.push(format!("the file is cut short: {len} bytes, where its meta page tells of {need}"));
         }
-        let lookups = Mutex::new(bolt.pager(&meta, Shape::LOOKUP));
-        let mut db = RaftDb { bolt, active, meta, logs, bounds: None, stable: Stable::default(), lookups, notes };
-        if let Some(root) = buckets.root(CONF) {
-            db.stable = db.read_stable(root);
+        Ok((View { bolt, active, meta, logs, conf }, notes))
+    }
+
+    fn pager(&self, shape: Shape) -> Pager {
+        self.bolt.pager(&self.meta, shape)
+    }
+
+    fn walk(
+        &self,
+        pager: &mut Pager,
+        root: Root,
+        from: Option<&[u8]>,
+        direction: Direction,
+        sink: &mut tree::Sink<'_>,
+    ) -> Result<(), WalkError> {
+        tree::walk(pager, root, from, direction, &mut || self.bolt.is_unchanged(), sink)
+    }
+
+    /// The same file as it is now.
+    fn again(&self) -> Result<View, EvidenceError> {
+        let mut bolt = self.bolt.clone();
+        for _ in 0..ATTEMPTS {
+            match bolt.again() {
+                // A meta page that is being written has no valid sum for a moment.
+                Err(_) => {}
+                Ok(newer) => {
+                    bolt = newer;
+                    match View::of(bolt.clone()) {
+                        Ok((view, _)) => return Ok(view),
+                        Err(Failure::Changed) => {}
+                        Err(Failure::Evidence(error)) => return Err(error),
+                    }
+                }
+            }
+            std::thread::sleep(BETWEEN_ATTEMPTS);
         }
-        db.bounds = db.end(Direction::Forward).zip(db.end(Direction::Backward));
-        Ok(db)
-    }
-
-    /// The bolt file.
-    pub fn bolt(&self) -> &Bolt {
-        &self.bolt
-    }
-
-    /// The meta page that is used, and which of the two it is.
-    pub fn meta(&self) -> (usize, &Meta) {
-        (self.active, &self.meta)
-    }
-
-    /// The stable store.
-    pub fn stable(&self) -> &Stable {
-        &self.stable
-    }
-
-    /// What a reader should know, a sentence each.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+        Err(self.busy())
     }
 
     fn unreadable(&self, detail: String) -> EvidenceError {
         EvidenceError::Unreadable { path: self.bolt.file().path().into(), detail }
     }
 
-    fn lookups(&self) -> std::sync::MutexGuard<'_, Pager> {
-        // A cache is as good after a panic elsewhere as before.
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rewritten(&self, from: u64) -> EvidenceError {
+        let detail = format!("the server removed or replaced entries around {from} while they were read; run again");
+        self.unreadable(detail)
+    }
+
+    fn busy(&self) -> EvidenceError {
+        self.unreadable("a server writes to it faster than it can be read; give a copy made by `nomad operator snapshot save` or of the stopped server".into())
     }
 
     /// The first good entry from one end of the log.
-    fn end(&self, direction: Direction) -> Option<Index> {
+    fn end(&self, direction: Direction) -> Result<Option<Index>, WalkError> {
         let mut found = None;
-        // A root that cannot be used is told by the first scan.
-        let _ = tree::walk(&mut self.lookups(), self.logs?, None, direction, &mut |met| match met {
+        let Some(root) = self.logs else { return Ok(None) };
+        let walked = self.walk(&mut self.pager(Shape::LOOKUP), root, None, direction, &mut |met| match met {
             Met::Item(item) => match judge(&item) {
                 Ok(record) if item.in_bounds => {
                     found = Some(record.index);
@@ -119,13 +154,19 @@ impl RaftDb {
             },
             Met::Lost(_) => ControlFlow::Continue(()),
         });
-        found
+        match walked {
+            // A root that cannot be used is told by the first scan.
+            Ok(()) | Err(WalkError::Root(_)) => Ok(found),
+            Err(WalkError::Changed) => Err(WalkError::Changed),
+        }
     }
 
-    fn read_stable(&mut self, root: Root) -> Stable {
+    /// The stable store; what of it cannot be read becomes a note.
+    fn stable(&self, notes: &mut Vec<String>) -> Result<Stable, WalkError> {
         let mut stable = Stable::default();
+        let Some(root) = self.conf else { return Ok(stable) };
         let mut lost = Vec::new();
-        let walked = tree::walk(&mut self.lookups(), root, None, Direction::Forward, &mut |met| {
+        let walked = self.walk(&mut self.pager(Shape::LOOKUP), root, None, Direction::Forward, &mut |met| {
             match met {
                 Met::Item(item) => {
                     let term = || item.value.try_into().ok().map(|raw| Term(u64::from_be_bytes(raw)));
@@ -142,9 +183,92 @@ impl RaftDb {
             }
             ControlFlow::Continue(())
         });
-        lost.extend(walked.err().map(|error| error.to_string()));
-        self.notes.extend(lost.iter().map(|lost| format!("the stable store is damaged: {lost}")));
-        stable
+        match walked {
+            Ok(()) => {}
+            Err(WalkError::Root(error)) => lost.push(error.to_string()),
+            Err(WalkError::Changed) => return Err(WalkError::Changed),
+        }
+        notes.extend(lost.iter().map(|lost| format!("the stable store is damaged: {lost}")));
+        Ok(stable)
+    }
+}
+
+impl RaftDb {
+    /// Reads the meta pages and the buckets, and both ends of the log.
+    ///
+    /// # Errors
+    /// When neither meta page leads to a readable list of buckets, and when the buckets are those of
+    /// another program.
+    pub fn open(bolt: Bolt) -> Result<Self, EvidenceError> {
+        let mut newest = bolt;
+        for _ in 0..ATTEMPTS {
+            match Self::try_open(newest.clone()) {
+                Ok(db) => return Ok(db),
+                Err(Failure::Evidence(error)) => return Err(error),
+                Err(Failure::Changed) => {}
+            }
+            std::thread::sleep(BETWEEN_ATTEMPTS);
+            newest = newest.again().unwrap_or(newest);
+        }
+        let detail = "a server writes to it faster than it can be read; give a copy".into();
+        Err(EvidenceError::Unreadable { path: newest.file().path().into(), detail })
+    }
+
+    fn try_open(bolt: Bolt) -> Result<Self, Failure> {
+        let (view, mut notes) = View::of(bolt)?;
+        let stable = view.stable(&mut notes)?;
+        let bounds = view.end(Direction::Forward)?.zip(view.end(Direction::Backward)?);
+        let lookups = Mutex::new(Lookups { pager: view.pager(Shape::LOOKUP), view: view.clone() });
+        Ok(RaftDb { opened: view, bounds, stable, lookups, notes })
+    }
+
+    /// The bolt file as it was when it was opened.
+    pub fn bolt(&self) -> &Bolt {
+        &self.opened.bolt
+    }
+
+    /// The meta page that was used then, and which of the two it is.
+    pub fn meta(&self) -> (usize, &Meta) {
+        (self.opened.active, &self.opened.meta)
+    }
+
+    /// The stable store.
+    pub fn stable(&self) -> &Stable {
+        &self.stable
+    }
+
+    /// What a reader should know, a sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// An error where a newer state of the file does not hold the entries from `start` on any more.
+    fn holds(&self, view: &View, start: u64) -> Result<(), EvidenceError> {
+        let wanted = self.bounds.map_or(0, |(first, _)| first.0).max(start);
+        let gone = |first: Option<Index>| first.is_none_or(|first| first.0 > wanted);
+        let past_the_end = self.bounds.is_none_or(|(_, last)| wanted > last.0);
+        if !past_the_end && view.end(Direction::Forward).is_ok_and(gone) {
+            return Err(view.rewritten(wanted));
+        }
+        Ok(())
+    }
+
+    /// A newer state of the file than `view`, for this and for later reads.
+    fn again(&self, view: &View) -> Result<View, EvidenceError> {
+        let newer = view.again()?;
+        *self.lookups() = Lookups { pager: newer.pager(Shape::LOOKUP), view: newer.clone() };
+        Ok(newer)
+    }
+
+    fn lookups(&self) -> std::sync::MutexGuard<'_, Lookups> {
+        // A cache is as good after a panic elsewhere as before.
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<WalkError> for Failure {
+    fn from(_: WalkError) -> Self {
+        Failure::Changed
     }
 }
 
@@ -158,69 +282,150 @@ impl Log for RaftDb {
         range: RangeInclusive<Index>,
         sink: &mut dyn FnMut(Scanned<'_>) -> ControlFlow<()>,
     ) -> Result<(), EvidenceError> {
-        let (start, end) = (range.start().0, range.end().0);
-        let Some(root) = self.logs.filter(|_| start <= end) else { return Ok(()) };
-        let inside = self.bounds.is_some_and(|(first, _)| start > first.0);
-        let mut sequence = Sequence::new(inside.then_some(start), end, sink);
-        let mut pager = self.bolt.pager(&self.meta, Shape::WALK);
-        let page_size = u64::from(self.meta.page_size);
-        let mut misplaced = None;
-        let mut broken = false;
-        let walked = tree::walk(&mut pager, root, Some(&start.to_be_bytes()), Direction::Forward, &mut |met| {
-            let flow = match met {
-                Met::Lost(lost) => {
-                    sequence.hole(hole(lost, page_size));
-                    ControlFlow::Continue(())
-                }
-                Met::Item(item) => match judge(&item) {
-                    Ok(record) if record.index.0 < start => ControlFlow::Continue(()),
-                    Ok(record) if item.in_bounds && !sequence.is_past(record.index.0) => sequence.entry(record),
-                    Ok(record) => {
-                        if misplaced != Some(item.page) {
-                            misplaced = Some(item.page);
-                            sequence.hole(stray(&item, record.index));
-                        }
-                        ControlFlow::Continue(())
-                    }
-                    Err(bad) => sequence.bad(bad),
-                },
-            };
-            broken = flow.is_break();
-            flow
-        });
-        walked.map_err(|error| self.unreadable(format!("the log cannot be read: {error}")))?;
-        if !broken {
-            // A break from the sink has no more to hear.
-            let _ = sequence.finish(None);
+        if range.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let start = range.start().0;
+        let inside = self.bounds.is_some_and(|(first, _)| start > first.0);
+        let mut view = self.lookups().view.clone();
+        let mut pass = Pass {
+            sequence: Sequence::new(inside.then_some(start), range.end().0, sink),
+            start,
+            last: None,
+            joined: true,
+            again: false,
+            misplaced: None,
+        };
+        if view.meta.txid != self.opened.meta.txid {
+            self.holds(&view, start)?;
+            pass.sequence.stop_at(self.bounds.map_or(0, |(_, last)| last.0));
+        }
+        for _ in 0..ATTEMPTS {
+            let Some(root) = view.logs else { return Ok(()) };
+            let (mut broken, before) = (false, pass.start);
+            let page_size = u64::from(view.meta.page_size);
+            // The entry that was told last is met again, to see that it is still the same.
+            let from = pass.last.map_or(pass.start, |(index, _)| index.0).to_be_bytes();
+            let mut pager = view.pager(Shape::WALK);
+            let walked = view.walk(&mut pager, root, Some(&from), Direction::Forward, &mut |met| {
+                let flow = pass.take(met, page_size);
+                broken = flow.is_break();
+                flow
+            });
+            match walked {
+                Ok(()) if !pass.joined => return Err(view.rewritten(pass.start)),
+                Ok(()) if broken => return Ok(()),
+                Ok(()) => {
+                    // A break from the sink has no more to hear.
+                    let _ = pass.sequence.finish(None);
+                    return Ok(());
+                }
+                Err(WalkError::Root(error)) => {
+                    return Err(view.unreadable(format!("the log cannot be read: {error}")));
+                }
+                Err(WalkError::Changed) => {
+                    // Pages that were only seen while the server wrote are no damage.
+                    view = self.again(&view)?;
+                    self.holds(&view, pass.start)?;
+                    pass.again = true;
+                    pass.joined = pass.last.is_none();
+                    pass.sequence.stop_at(self.bounds.map_or(0, |(_, last)| last.0));
+                    if pass.start == before {
+                        std::thread::sleep(BETWEEN_ATTEMPTS);
+                    }
+                }
+            }
+        }
+        Err(view.busy())
     }
 
     fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError> {
-        let Some(root) = self.logs else { return Ok(None) };
+        let mut lookups = self.lookups();
+        let Lookups { view, pager } = &mut *lookups;
         let key = index.0.to_be_bytes();
-        let mut found = Ok(None);
-        let walked = tree::walk(&mut self.lookups(), root, Some(&key), Direction::Forward, &mut |met| match met {
-            Met::Item(item) if item.key == key => {
-                found = match judge(&item) {
-                    Ok(record) => Ok(Some(record.data.to_vec())),
-                    Err(bad) => Err(bad.detail),
-                };
-                ControlFlow::Break(())
-            }
-            Met::Item(item) if item.in_bounds && item.key > &key[..] => ControlFlow::Break(()),
-            Met::Item(_) => ControlFlow::Continue(()),
+        for _ in 0..ATTEMPTS {
+            let Some(root) = view.logs else { return Ok(None) };
+            let mut found = Ok(None);
+            let walked = view.walk(pager, root, Some(&key), Direction::Forward, &mut |met| match met {
+                Met::Item(item) if item.key == key => {
+                    found = match judge(&item) {
+                        Ok(record) => Ok(Some(record.data.to_vec())),
+                        Err(bad) => Err(bad.detail),
+                    };
+                    ControlFlow::Break(())
+                }
+                Met::Item(item) if item.in_bounds && item.key > &key[..] => ControlFlow::Break(()),
+                Met::Item(_) => ControlFlow::Continue(()),
+                Met::Lost(lost) => {
+                    found = Err(lost.reason);
+                    ControlFlow::Continue(())
+                }
+            });
+            let detail = match (walked, found) {
+                (Ok(()), Ok(data)) => return Ok(data),
+                (Ok(()), Err(detail)) => detail,
+                (Err(WalkError::Root(error)), _) => error.to_string(),
+                (Err(WalkError::Changed), _) => {
+                    *view = view.again()?;
+                    *pager = view.pager(Shape::LOOKUP);
+                    continue;
+                }
+            };
+            return Err(view.unreadable(format!("entry {index} cannot be read: {detail}")));
+        }
+        Err(view.busy())
+    }
+}
+
+/// A scan, which goes on over several states of the file where a server writes meanwhile.
+struct Pass<'s> {
+    sequence: Sequence<'s>,
+    /// The first index that has not been told.
+    start: u64,
+    /// The entry that was told last, with its term.
+    last: Option<(Index, Term)>,
+    /// In this state of the file the entry that was told last has been met.
+    joined: bool,
+    /// This is not the first state of the file.
+    again: bool,
+    /// The page of which it has been told that it holds foreign entries.
+    misplaced: Option<u64>,
+}
+
+impl Pass<'_> {
+    fn take(&mut self, met: Met<'_>, page_size: u64) -> ControlFlow<()> {
+        let item = match met {
             Met::Lost(lost) => {
-                found = Err(lost.reason);
+                self.sequence.hole(hole(lost, page_size));
+                return ControlFlow::Continue(());
+            }
+            Met::Item(item) => item,
+        };
+        match judge(&item) {
+            Ok(record) if record.index.0 < self.start => {
+                self.joined |= self.last == Some((record.index, record.term));
                 ControlFlow::Continue(())
             }
-        });
-        let detail = match (walked, found) {
-            (Ok(()), Ok(data)) => return Ok(data),
-            (Ok(()), Err(detail)) => detail,
-            (Err(error), _) => error.to_string(),
-        };
-        Err(self.unreadable(format!("entry {index} cannot be read: {detail}")))
+            // What was told before is not a part of this log any more.
+            Ok(_) if !self.joined => ControlFlow::Break(()),
+            Ok(record) if item.in_bounds && !self.sequence.is_past(record.index.0) => {
+                self.start = record.index.0.saturating_add(1);
+                self.last = Some((record.index, record.term));
+                self.sequence.entry(record)
+            }
+            Ok(record) => {
+                if self.misplaced != Some(item.page) {
+                    self.misplaced = Some(item.page);
+                    self.sequence.hole(stray(&item, record.index));
+                }
+                ControlFlow::Continue(())
+            }
+            // Met again in a newer state of the file.
+            Err(bad) if self.again && bad.key.is_some_and(|key| self.sequence.is_past(key)) => {
+                ControlFlow::Continue(())
+            }
+            Err(bad) => self.sequence.bad(bad),
+        }
     }
 }
 
@@ -267,13 +472,13 @@ fn meta_notes(bolt: &Bolt) -> Vec<String> {
 }
 
 /// The active state, or the older one where the active one's buckets cannot be read.
-fn choose_state(bolt: &Bolt, notes: &mut Vec<String>) -> Result<(usize, Meta, Buckets), EvidenceError> {
+fn choose_state(bolt: &Bolt, notes: &mut Vec<String>) -> Result<(usize, Meta, Buckets), Failure> {
     let active = bolt.metas().active();
     let mut reasons = Vec::new();
     let mut partial = None;
     for n in [active, 1 - active] {
         let Ok(meta) = &bolt.metas().pages[n] else { continue };
-        match state_of(bolt, meta) {
+        match state_of(bolt, meta)? {
             // An older state without a log would hide that there was one.
             Ok(buckets) if n != active && is_empty(bolt, meta, &buckets) => {
                 reasons.push(format!("the state before it (transaction {}) has no entries", meta.txid));
@@ -295,21 +500,26 @@ fn choose_state(bolt: &Bolt, notes: &mut Vec<String>) -> Result<(usize, Meta, Bu
         return Ok(partial);
     }
     let detail = format!("no state of the file can be read: {}; try --salvage", reasons.join("; "));
-    Err(EvidenceError::Unreadable { path: bolt.file().path().into(), detail })
+    Err(Failure::Evidence(EvidenceError::Unreadable { path: bolt.file().path().into(), detail }))
 }
 
 /// The buckets of a state whose log can at least be begun; else why not, and what there is.
-fn state_of(bolt: &Bolt, meta: &Meta) -> Result<Buckets, (String, Option<Buckets>)> {
-    let buckets = bolt.buckets(meta).map_err(|error| (error.to_string(), None))?;
+fn state_of(bolt: &Bolt, meta: &Meta) -> Result<Result<Buckets, (String, Option<Buckets>)>, Failure> {
+    let buckets = match bolt.buckets(meta) {
+        Ok(buckets) => buckets,
+        Err(WalkError::Root(error)) => return Ok(Err((error.to_string(), None))),
+        Err(WalkError::Changed) => return Err(Failure::Changed),
+    };
     let reason = match buckets.root(LOGS) {
         Some(root) => match bolt.pager(meta, Shape::LOOKUP).root(root) {
-            Ok(_) => return Ok(buckets),
+            Ok(_) => return Ok(Ok(buckets)),
             Err(error) => error.to_string(),
         },
-        None if buckets.lost.is_empty() => return Ok(buckets),
+        None if buckets.lost.is_empty() => return Ok(Ok(buckets)),
         None => buckets.lost.join("; "),
     };
-    Err((reason, Some(buckets)))
+    // What looks like damage may be a server that writes.
+    if bolt.is_unchanged() { Ok(Err((reason, Some(buckets)))) } else { Err(Failure::Changed) }
 }
 
 fn is_empty(bolt: &Bolt, meta: &Meta, buckets: &Buckets) -> bool {

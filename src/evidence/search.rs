@@ -79,7 +79,7 @@ impl Findings {
                 _ if self.cut => break,
                 Entry::Dir(dir) => deeper.push(dir),
                 Entry::File(file) => match raft_db_in(&file) {
-                    Some(Ok(db)) => self.add(Store::RaftDb(db), dir, Vec::new()),
+                    Some(Ok(db)) => self.add(Store::RaftDb(Box::new(db)), dir, Vec::new()),
                     Some(Err(error)) => self.refusals.push(error),
                     None => {}
                 },

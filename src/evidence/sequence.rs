@@ -55,6 +55,13 @@ impl<'s> Sequence<'s> {
         Sequence { next, end, bad: Vec::new(), holes: Vec::new(), sink }
     }
 
+    /// Lowers the last index that is wanted, and forgets what was held back.
+    pub fn stop_at(&mut self, end: u64) {
+        self.end = self.end.min(end);
+        self.bad.clear();
+        self.holes.clear();
+    }
+
     /// True where an entry with this index would stand behind one that has been told already.
     pub fn is_past(&self, index: u64) -> bool {
         self.next.is_some_and(|next| index < next)

@@ -8,11 +8,18 @@ pub mod page;
 pub mod tree;
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use super::file::{File, Shape};
 use meta::{Meta, MetaError, Metas};
-use page::{HEADER_SIZE, PageError, Pager, Root};
-use tree::{Direction, Met};
+use page::{HEADER_SIZE, Pager, Root};
+use tree::{Direction, Met, WalkError};
+
+/// How often a read beside a writing server is begun again before it is given up.
+pub const ATTEMPTS: u32 = 1000;
+
+/// The pause before that; a commit takes a server some milliseconds.
+pub const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(1);
 
 /// A bolt file with at least one valid meta page.
 #[derive(Clone, Debug)]
@@ -72,6 +79,20 @@ impl Bolt {
         &self.metas
     }
 
+    /// True while both meta pages are as they were when the file was opened. What was read before
+    /// that is whole: a server overwrites nothing of its newest state (storage.md 2.8).
+    pub fn is_unchanged(&self) -> bool {
+        Metas::read(&self.file).is_ok_and(|now| now == self.metas)
+    }
+
+    /// The file as it is now, opened anew where its length may have changed.
+    ///
+    /// # Errors
+    /// As [`Bolt::open`].
+    pub fn again(&self) -> Result<Self, MetaError> {
+        Bolt::open(self.file.again())
+    }
+
     /// A reader for the pages of the state that `meta` describes.
     pub fn pager(&self, meta: &Meta, shape: Shape) -> Pager {
         Pager::new(self.file.clone(), shape, self.metas.order, meta.page_size, meta.high_water)
@@ -80,22 +101,29 @@ impl Bolt {
     /// The top-level buckets of the state that `meta` describes.
     ///
     /// # Errors
-    /// When the root page cannot be used.
-    pub fn buckets(&self, meta: &Meta) -> Result<Buckets, PageError> {
+    /// When the root page cannot be used, or the file has been written to.
+    pub fn buckets(&self, meta: &Meta) -> Result<Buckets, WalkError> {
         let mut pager = self.pager(meta, Shape::LOOKUP);
         let order = pager.order();
         let mut buckets = Buckets::default();
-        tree::walk(&mut pager, Root::Page(meta.root), None, Direction::Forward, &mut |met| {
-            match met {
-                Met::Item(item) if item.is_bucket => match bucket_root(&item, order) {
-                    Some(root) => buckets.found.push(Bucket { name: item.key.to_vec(), root }),
-                    None => buckets.lost.push(format!("page {}: the value of a bucket is too short", item.page)),
-                },
-                Met::Item(_) => {}
-                Met::Lost(lost) => buckets.lost.push(lost.reason),
-            }
-            ControlFlow::Continue(())
-        })?;
+        tree::walk(
+            &mut pager,
+            Root::Page(meta.root),
+            None,
+            Direction::Forward,
+            &mut || self.is_unchanged(),
+            &mut |met| {
+                match met {
+                    Met::Item(item) if item.is_bucket => match bucket_root(&item, order) {
+                        Some(root) => buckets.found.push(Bucket { name: item.key.to_vec(), root }),
+                        None => buckets.lost.push(format!("page {}: the value of a bucket is too short", item.page)),
+                    },
+                    Met::Item(_) => {}
+                    Met::Lost(lost) => buckets.lost.push(lost.reason),
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
         Ok(buckets)
     }
 }

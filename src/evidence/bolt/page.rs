@@ -148,6 +148,14 @@ pub enum PageError {
         /// The cap.
         max: usize,
     },
+    /// The file ends before the content of an element, or the system cannot read it.
+    #[error("page {id}: element {element} cannot be read to its end")]
+    Ends {
+        /// The leaf page.
+        id: u64,
+        /// Number of the element, from 0.
+        element: usize,
+    },
     /// A branch element whose key or child lies outside of its page.
     #[error("page {id}: element {element} points outside of the page")]
     Element {
@@ -257,6 +265,11 @@ pub enum Content<'p> {
 }
 
 impl Content<'_> {
+    /// True when it was read apart from its page.
+    pub fn is_apart(&self) -> bool {
+        matches!(self, Content::Apart(..))
+    }
+
     /// The key.
     pub fn key(&self) -> &[u8] {
         match self {

@@ -1,4 +1,6 @@
-//! Walks the tree of a bucket, past what is damaged (storage.md 2.10).
+//! Walks the tree of a bucket, past what is damaged (storage.md 2.10), and beside a server that writes
+//! (storage.md 2.8): what has been read is held back until the meta pages are seen to be the same still,
+//! since only then was nothing of it being overwritten.
 //!
 //! A branch key is the smallest key of its child. Where a child cannot be used, the keys from its
 //! own up to the next one are lost and the walk goes on with its siblings. Where a page straddles
@@ -129,30 +131,66 @@ impl Seen {
 /// What a walk calls for everything it meets, until it breaks off.
 pub type Sink<'s> = dyn FnMut(Met<'_>) -> ControlFlow<()> + 's;
 
-/// Walks a bucket's tree. Forward from the first key at or above `from`; `from` is not for backward walks.
+/// Why a walk ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum WalkError {
+    /// The root page cannot be used.
+    #[error(transparent)]
+    Root(#[from] PageError),
+    /// The file has been written to: what was held back has been dropped.
+    #[error("the file is being written to")]
+    Changed,
+}
+
+/// Leaves that are held back at most. A walk begins with one, so that a look-up reads no more than it needs.
+const MOST_HELD: usize = 64;
+
+/// Walks a bucket's tree. Forward from the first key at or above `from`; `from` is not for backward
+/// walks. `unchanged` is asked before the sink hears of anything.
 ///
 /// # Errors
-/// Only when the root page cannot be used; other damage is told through the sink.
+/// When the root page cannot be used, and when `unchanged` says no; damage is told through the sink.
 pub fn walk(
     pager: &mut Pager,
     root: Root,
     from: Option<&[u8]>,
     direction: Direction,
+    unchanged: &mut dyn FnMut() -> bool,
     sink: &mut Sink<'_>,
-) -> Result<(), PageError> {
-    let page = pager.root(root)?;
-    let mut walk = Walk { pager, from, direction, seen: Seen::default(), stack: Vec::new() };
+) -> Result<(), WalkError> {
+    let page = match pager.root(root) {
+        Ok(page) => page,
+        Err(_) if !unchanged() => return Err(WalkError::Changed),
+        Err(error) => return Err(error.into()),
+    };
+    let mut walk =
+        Walk { pager, from, direction, seen: Seen::default(), stack: Vec::new(), held: Vec::new(), most: 1, unchanged };
     if let Root::Page(id) = root {
         walk.seen.insert(id);
     }
     walk.push(page, None, None);
-    while let Some(frame) = walk.stack.last() {
-        let flow = if frame.page.is_leaf() { walk.leaf(sink) } else { walk.branch(sink) };
-        if flow.is_break() {
-            break;
+    loop {
+        match walk.stack.last() {
+            None => return walk.tell(sink).map(|_| ()),
+            Some(frame) if frame.page.is_leaf() => {
+                let leaf = walk.stack.pop();
+                walk.held.extend(leaf.map(Held::Leaf));
+            }
+            Some(_) => walk.branch(),
+        }
+        if walk.held.len() >= walk.most {
+            if walk.tell(sink)?.is_break() {
+                return Ok(());
+            }
+            walk.most = (walk.most * 2).min(MOST_HELD);
         }
     }
-    Ok(())
+}
+
+/// What has been read and not been told yet.
+enum Held {
+    Leaf(Frame),
+    Lost(Lost),
 }
 
 struct Walk<'p> {
@@ -161,9 +199,33 @@ struct Walk<'p> {
     direction: Direction,
     seen: Seen,
     stack: Vec<Frame>,
+    held: Vec<Held>,
+    most: usize,
+    unchanged: &'p mut dyn FnMut() -> bool,
 }
 
 impl Walk<'_> {
+    /// Tells what is held back, if it was not written to while it was read.
+    fn tell(&mut self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, WalkError> {
+        if !(self.unchanged)() {
+            return Err(WalkError::Changed);
+        }
+        for held in std::mem::take(&mut self.held) {
+            let flow = match held {
+                Held::Lost(lost) => sink(Met::Lost(lost)),
+                Held::Leaf(frame) => self.leaf(&frame, sink)?,
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn lost(&mut self, from: Bound, to: Bound, page: u64, error: PageError) {
+        self.held.push(Held::Lost(Lost { from, to, page, reason: error.to_string() }));
+    }
+
     fn push(&mut self, page: Page, lower: Bound, upper: Bound) {
         let mut done = 0;
         if let (Some(from), false) = (self.from, page.is_leaf()) {
@@ -174,12 +236,12 @@ impl Walk<'_> {
         self.stack.push(Frame { page, done, stepped_back: false, lower, upper });
     }
 
-    fn branch(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn branch(&mut self) {
         let depth = self.stack.len();
-        let Some(frame) = self.stack.last_mut() else { return ControlFlow::Continue(()) };
+        let Some(frame) = self.stack.last_mut() else { return };
         let Some(i) = frame.take(self.direction) else {
             self.stack.pop();
-            return ControlFlow::Continue(());
+            return;
         };
         let (key, child) = frame.page.branch(i);
         let key = key.map(<[u8]>::to_vec);
@@ -193,7 +255,7 @@ impl Walk<'_> {
             Ok(page) => page,
             Err(error) => {
                 let page = child.unwrap_or(frame.page.id);
-                return sink(Met::Lost(Lost { from: lower, to: upper, page, reason: error.to_string() }));
+                return self.lost(lower, upper, page, error);
             }
         };
         let first = first_key(self.pager, &page);
@@ -201,7 +263,7 @@ impl Walk<'_> {
         if self.from.is_some() && frame.done == i + 1 && first != key && i > 0 && !frame.stepped_back {
             frame.stepped_back = true;
             frame.done = i - 1;
-            return ControlFlow::Continue(());
+            return;
         }
         let ends = first.zip(last_key(self.pager, &page));
         let elsewhere = ends.as_ref().is_some_and(|(first, last)| {
@@ -211,7 +273,7 @@ impl Walk<'_> {
         if elsewhere || !self.seen.insert(page.id) {
             let id = page.id;
             let error = if elsewhere { PageError::Elsewhere { id } } else { PageError::Twice { id } };
-            return sink(Met::Lost(Lost { from: lower, to: upper, page: id, reason: error.to_string() }));
+            return self.lost(lower, upper, id, error);
         }
         if let Some((first, last)) = ends {
             if !at_or_above(&first, &lower) && at_or_above(&last, &lower) {
@@ -222,7 +284,6 @@ impl Walk<'_> {
             }
         }
         self.push(page, lower, upper);
-        ControlFlow::Continue(())
     }
 
     /// The first key of the page that follows element `i` of the topmost frame, read from that page itself.
@@ -249,36 +310,43 @@ impl Walk<'_> {
         None
     }
 
-    fn leaf(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let Some(Frame { page, lower, upper, .. }) = self.stack.pop() else { return ControlFlow::Continue(()) };
+    fn leaf(&mut self, frame: &Frame, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, WalkError> {
+        let page = &frame.page;
         for done in 0..page.count() {
             let Some(i) = place(done, page.count(), self.direction) else { break };
-            let Some(element) = page.leaf(i) else {
-                let reason = PageError::Element { id: page.id, element: i }.to_string();
-                sink(Met::Lost(Lost { from: None, to: None, page: page.id, reason }))?;
-                continue;
+            let met = match page.leaf(i).map(|element| (element, self.pager.content(page, &element))) {
+                None => Err(PageError::Element { id: page.id, element: i }),
+                Some((_, None)) => Err(PageError::Ends { id: page.id, element: i }),
+                Some((element, Some(content))) => Ok((element, content)),
             };
-            let Some(content) = self.pager.content(&page, &element) else {
-                let reason = format!("page {}: the file ends inside of element {i}", page.id);
-                sink(Met::Lost(Lost { from: None, to: None, page: page.id, reason }))?;
-                continue;
+            let flow = match met {
+                Err(error) => sink(Met::Lost(Lost { from: None, to: None, page: page.id, reason: error.to_string() })),
+                Ok((element, content)) => {
+                    // What is read only now has not been asked about.
+                    if content.is_apart() && !(self.unchanged)() {
+                        return Err(WalkError::Changed);
+                    }
+                    let key = content.key();
+                    let in_bounds = at_or_above(key, &frame.lower) && below(key, &frame.upper);
+                    // Not judged by order within the page: what a key stands for may tell more.
+                    if self.from.is_some_and(|from| key < from && in_bounds) {
+                        continue;
+                    }
+                    sink(Met::Item(Item {
+                        key,
+                        value: content.value(),
+                        is_bucket: element.is_bucket,
+                        in_bounds,
+                        page: page.id,
+                        offset: page.value_offset(&element),
+                    }))
+                }
             };
-            let key = content.key();
-            let in_bounds = at_or_above(key, &lower) && below(key, &upper);
-            // Not judged by order within the page: what a key stands for may tell more.
-            if self.from.is_some_and(|from| key < from && in_bounds) {
-                continue;
+            if flow.is_break() {
+                return Ok(flow);
             }
-            sink(Met::Item(Item {
-                key,
-                value: content.value(),
-                is_bucket: element.is_bucket,
-                in_bounds,
-                page: page.id,
-                offset: page.value_offset(&element),
-            }))?;
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::super::bolt::meta::Meta;
 use super::super::bolt::page::Root;
-use super::super::bolt::tree::{self, Direction, Met};
-use super::super::bolt::{Bolt, Buckets};
+use super::super::bolt::tree::{self, Direction, Met, WalkError};
+use super::super::bolt::{ATTEMPTS, BETWEEN_ATTEMPTS, Bolt, Buckets};
 use super::super::file::{File, Shape};
 use super::super::raftdb::Stable;
 use crate::types::Term;
@@ -64,6 +64,19 @@ pub struct WalMeta {
 /// # Errors
 /// A sentence that says why the segments are not known.
 pub fn read(file: File) -> Result<WalMeta, String> {
+    let mut attempt = read_once(file.again());
+    // A server may be writing: what was read between two commits is whole.
+    for _ in 0..ATTEMPTS {
+        if !attempt.as_ref().is_err_and(|error| *error == WalkError::Changed.to_string()) {
+            break;
+        }
+        std::thread::sleep(BETWEEN_ATTEMPTS);
+        attempt = read_once(file.again());
+    }
+    attempt
+}
+
+fn read_once(file: File) -> Result<WalMeta, String> {
     let bolt = Bolt::open(file).map_err(|error| format!("neither meta page is valid (page 0: {error})"))?;
     let first = bolt.metas().active();
     let mut why = String::new();
@@ -120,7 +133,8 @@ fn no_bucket(buckets: &Buckets) -> String {
 
 fn each(bolt: &Bolt, meta: &Meta, root: Root, found: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
     let mut lost = None;
-    let walked = tree::walk(&mut bolt.pager(meta, Shape::LOOKUP), root, None, Direction::Forward, &mut |met| {
+    let mut pager = bolt.pager(meta, Shape::LOOKUP);
+    let walked = tree::walk(&mut pager, root, None, Direction::Forward, &mut || bolt.is_unchanged(), &mut |met| {
         match met {
             Met::Item(item) => found(item.key, item.value),
             Met::Lost(place) => lost = Some(place.reason),
