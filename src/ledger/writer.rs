@@ -13,10 +13,9 @@ use super::{Ledger, LedgerError};
 use crate::entry::message_type::MessageTypes;
 use crate::entry::split;
 use crate::evidence::{LogType, Record};
-use crate::fsm::compare::Difference;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::state::State;
-use crate::replay::{Replayed, Subscriber};
+use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, Term};
 
 /// The last index that the ledger knows of.
@@ -155,14 +154,14 @@ impl Subscriber for Writer<'_> {
         });
     }
 
-    fn rebase(&mut self, state: &State, index: Index, term: Term, differences: &[Difference]) {
-        let idx = int(index.0);
+    fn rebase(&mut self, rebased: Rebased<'_>) {
+        let idx = int(rebased.index.0);
         if idx <= self.known {
             return;
         }
         self.run(|writer| {
-            writer.changes.rebase(idx, state)?;
-            writer.snapshot(idx, term, "differs", Some(differences.len()))
+            writer.changes.rebase(idx, rebased.state)?;
+            writer.snapshot(idx, rebased.term, "differs", Some(rebased.differences.len()))
         });
     }
 
