@@ -3,7 +3,6 @@
 //! Knows bytes, pages and raft's envelope, and nothing of Nomad. It distrusts every byte, opens
 //! read-only, takes no lock and writes nothing.
 
-pub mod base;
 pub mod bolt;
 pub mod file;
 pub mod json;
