@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::entry::message::Message;
 use crate::entry::msgpack::Result as Decoded;
-use crate::evidence::{Damage, EvidenceError, Log, LogType, Record, Scanned};
+use crate::evidence::{Damage, DamageKind, EvidenceError, Log, LogType, Record, Scanned};
 use crate::fsm::Fsm;
 use crate::fsm::compare::{Difference, differences};
 use crate::fsm::outcome::Step;
@@ -62,7 +62,7 @@ pub trait Subscriber {
         let _ = rebased;
     }
 
-    /// Entries are lost here; unless the hole lies below the base, the replay ends.
+    /// Entries are lost here, and the replay ends; only an entry that is there and cannot be decoded is passed over.
     fn damage(&mut self, damage: &Damage) {
         let _ = damage;
     }
@@ -139,6 +139,10 @@ pub fn replay(
         Scanned::Damaged(damage) => {
             for subscriber in subscribers.iter_mut() {
                 subscriber.damage(&damage);
+            }
+            // The entry is there, whatever it was: the answer is unsure from here on, but there is no hole.
+            if damage.kind == DamageKind::UndecodableEntry {
+                return ControlFlow::Continue(());
             }
             reached.stopped_by = Some(damage);
             ControlFlow::Break(())

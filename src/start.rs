@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use crate::base::{Base, Holdings, Hole};
 use crate::evidence::snapshot::{Snapshot, Verdict};
-use crate::evidence::{Evidence, EvidenceError, Scanned};
+use crate::evidence::{DamageKind, Evidence, EvidenceError, Scanned};
 use crate::fsm::Fsm;
 use crate::fsm::restore::{Restore, Restored};
 use crate::fsm::rules::Rules;
@@ -33,7 +33,9 @@ pub fn holdings(evidence: &Evidence, mut notes: impl Notes) -> Result<Holdings, 
     // Without snapshots there is only one place to start from, and the replay finds the hole itself.
     if let Some((first, last)) = held.bounds.filter(|_| !held.snapshots.is_empty()) {
         evidence.log.scan(first..=last, &mut |scanned| {
-            if let Scanned::Damaged(damage) = scanned {
+            if let Scanned::Damaged(damage) = scanned
+                && damage.kind != DamageKind::UndecodableEntry
+            {
                 let first = damage.first.unwrap_or_default();
                 held.holes.push(Hole { first, last: damage.last.unwrap_or(first).max(first) });
             }

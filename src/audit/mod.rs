@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::entry::message::Message;
 use crate::entry::message_type::MessageTypes;
-use crate::evidence::{Damage, LogType, Record};
+use crate::evidence::{Damage, DamageKind, LogType, Record};
 use crate::fsm::compare::Difference;
 use crate::fsm::state::State;
 use crate::replay::{Rebased, Replayed, Subscriber};
@@ -256,6 +256,7 @@ impl Subscriber for Audit {
     }
 
     fn damage(&mut self, damage: &Damage) {
+        self.undecodable += u64::from(damage.kind == DamageKind::UndecodableEntry);
         for detector in &mut self.detectors {
             detector.damage(damage, &mut self.findings);
         }

@@ -8,7 +8,7 @@ use super::reporter::Reporter;
 use super::what_if::WhatIf;
 use crate::base::{Base, Holdings, Hole};
 use crate::error::Error;
-use crate::evidence::{self, Damage, Evidence};
+use crate::evidence::{self, Damage, DamageKind, Evidence};
 use crate::exit::Exit;
 use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
@@ -348,7 +348,10 @@ impl Subscriber for Watch<'_> {
         }
     }
 
-    fn damage(&mut self, _: &Damage) {
-        self.progress.finish();
+    fn damage(&mut self, damage: &Damage) {
+        match (damage.kind, damage.first) {
+            (DamageKind::UndecodableEntry, Some(index)) => self.unsure.undecodable.push(index),
+            _ => self.progress.finish(),
+        }
     }
 }
