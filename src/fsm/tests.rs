@@ -1,5 +1,8 @@
 //! The tables for which no recording exists, entry by entry (state-rows.md 6, 8).
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use serde_json::{Value, json};
 
 use super::id::Id;
@@ -7,17 +10,27 @@ use super::outcome::Outcome;
 use super::rules::Rules;
 use super::table::{RowKey, TableName, TableRow, global};
 use super::*;
+use crate::rows::bodies::Body;
+use crate::rows::{self, Bodies, RowError, Table};
 use crate::types::{JobKey, Term};
 
 /// A server that applies entries, numbered from 10 on.
 struct Server {
     fsm: Fsm,
     index: u64,
+    payloads: BTreeMap<Index, Vec<u8>>,
+}
+
+impl Bodies for Server {
+    fn body(&self, origin: Origin) -> Result<Body, RowError> {
+        let Source::Entry(index) = origin.source else { panic!("no entry: {origin:?}") };
+        Ok(Body { bytes: self.payloads[&index][..].into(), offset: origin.offset as usize })
+    }
 }
 
 impl Server {
     fn new(version: &str) -> Self {
-        Server { fsm: Fsm::new(Rules::for_version(version.parse().unwrap())), index: 9 }
+        Server { fsm: Fsm::new(Rules::for_version(version.parse().unwrap())), index: 9, payloads: BTreeMap::new() }
     }
 
     /// Applies a message and says in a word what became of it.
@@ -33,7 +46,19 @@ impl Server {
             assert!(step.changes.is_empty(), "a refused entry wrote {:?}", step.changes);
             assert_eq!(&before, self.fsm.state().table_indexes());
         }
+        self.payloads.insert(Index(self.index), data);
         step.outcome.word()
+    }
+
+    /// The rows of a table as `state` prints them.
+    fn printed(&self, table: Table) -> Vec<Value> {
+        let mut out = Vec::new();
+        let sink = &mut |row| {
+            out.push(serde_json::from_slice(&rows::value::Value::from(row).to_json()).unwrap());
+            ControlFlow::Continue(())
+        };
+        rows::rows(table, self.fsm.state(), self, sink).unwrap();
+        out
     }
 
     fn row(&self, table: TableName, key: &RowKey) -> Option<&TableRow> {
@@ -470,4 +495,90 @@ fn a_job_that_goes_back_takes_the_source_of_that_version() {
     assert_eq!(kept(&server)[0], (8, Source::Entry(Index(13))));
     server.apply(5, deregister(true));
     assert_eq!(server.count(TableName::JobSubmissions), 0);
+}
+
+#[test]
+fn a_scaling_policy_is_printed_alike_in_its_table_and_its_job() {
+    let mut server = Server::new("2.0.5");
+    server.apply(4, scaled_job(5));
+    server.apply(5, deregister(false));
+    let policy = json!({"ID": "pol-1", "Type": "horizontal", "Min": 1, "Max": 5, "Enabled": false,
+        "Target": {"Group": "web", "Job": "shop", "Namespace": "default"}, "Policy": {"cooldown": "1m"},
+        "CreateIndex": 10, "ModifyIndex": 11});
+    assert_eq!(server.printed(Table::ScalingPolicies), [policy.clone()]);
+    assert_eq!(server.printed(Table::Jobs)[0]["TaskGroups"][0]["Scaling"], policy);
+    let versions = server.printed(Table::JobVersions);
+    assert_eq!(versions[1]["TaskGroups"][0]["Scaling"], policy);
+    assert_eq!(versions[0]["TaskGroups"][0]["Scaling"]["Enabled"], true);
+}
+
+#[test]
+fn a_claimed_volume_and_its_plugin_are_printed() {
+    let mut server = with_volume();
+    assert_eq!(server.printed(Table::CSIVolumes)[0]["ReadAllocs"], Value::Null);
+    server.apply(37, claim("a", 1, 0));
+    let row = &server.printed(Table::CSIVolumes)[0];
+    assert_eq!((&row["WriteAllocs"], &row["ReadAllocs"]), (&json!({"a": null}), &json!({})));
+    assert_eq!((&row["Topologies"], &row["Secrets"]), (&json!([]), &json!({})));
+    assert_eq!(row["MountOptions"], json!({"FSType": "", "MountFlags": null}));
+    assert_eq!((&row["AccessMode"], &row["Schedulable"]), (&json!("single-node-writer"), &json!(true)));
+    assert_eq!((&row["CreateIndex"], &row["ModifyIndex"], &row["ModifyTime"]), (&json!(11), &json!(14), &json!(77)));
+    let plugin = &server.printed(Table::CSIPlugins)[0];
+    assert_eq!(plugin["NodeJobs"], json!({"default": {"csi": {"Namespace": "default", "ID": "csi", "Expected": 1}}}));
+    assert_eq!((&plugin["Nodes"]["node-1"]["Provider"], &plugin["Controllers"]), (&json!("ceph"), &json!({})));
+    assert_eq!((&plugin["CreateTime"], &plugin["NodesHealthy"]), (&Value::Null, &json!(1)));
+}
+
+#[test]
+fn a_policy_and_a_token_without_a_hash_are_printed_with_theirs() {
+    let mut server = Server::new("2.0.5");
+    server.apply(19, json!({"Policies": [{"Name": "p", "Description": "d", "Rules": "namespace {}"}]}));
+    let token = |secret: &str| {
+        json!({"Tokens": [{"AccessorID": "t", "SecretID": secret, "Name": "n", "Type": "client", "Policies": ["p"],
+            "Roles": [{"ID": "r1"}], "ExpirationTTL": 90_000_000_000_i64}]})
+    };
+    server.apply(21, token("first"));
+    server.apply(21, token("second"));
+    assert_eq!(server.printed(Table::ACLPolicies)[0]["Hash"], "rW8W/J/i3dpESlcMEJABsWR1DRX/iATMgtYl6WIF+zI=");
+    let row = &server.printed(Table::ACLTokens)[0];
+    assert_eq!(
+        (&row["Hash"], &row["SecretID"]),
+        (&json!("jlYHDxAZnsl4ot43gOG8TAEhhhBmu6z3TbC0QmOvLvo="), &json!("first"))
+    );
+    assert_eq!((&row["ExpirationTTL"], &row["ModifyIndex"]), (&json!("1m30s"), &json!(12)));
+}
+
+#[test]
+fn a_restore_takes_records_as_they_are_and_counts_what_it_leaves_out() {
+    let rules = Rules::for_version("1.2.0".parse().unwrap());
+    let mut restore = restore::Restore::new(&rules, Index(50));
+    let mut take = |kind: u8, value: Value| {
+        let mut bytes = Vec::new();
+        encode(&value, &mut bytes);
+        restore.record(kind, 100, &bytes);
+    };
+    take(5, json!([{"Index": 1}]));
+    take(2, json!({"Key": "deployment", "Value": 40}));
+    take(7, json!({"JobID": "p", "Namespace": "default", "Children": {"Running": -3}, "Summary": {"g": {"Lost": 2}}}));
+    take(7, json!({"JobID": "q", "Namespace": "default", "Children": null, "CreateIndex": 4, "ModifyIndex": 9}));
+    take(10, json!({"ID": "d", "Namespace": "default", "JobID": "gone", "Status": "running", "ModifyIndex": 30}));
+    take(8, json!({"Accessor": "x", "CreateIndex": 3}));
+    take(28, json!({"Name": "gpu"}));
+    take(70, json!({"Name": "quota"}));
+    take(3, json!({"ID": 7}));
+    let restored = restore.finish();
+    assert_eq!(restored.records, 9);
+    assert_eq!((&restored.unknown, &restored.too_new), (&BTreeMap::from([(70, 1)]), &BTreeMap::from([(28, 1)])));
+    assert_eq!(restored.undecodable.iter().map(|(kind, at, _)| (*kind, *at)).collect::<Vec<_>>(), [(3, 100)]);
+    assert!(!restored.is_accepted());
+    let state = &restored.state;
+    let summary = |id: &str| state.summary(&JobKey::new("default", id)).unwrap().clone();
+    assert_eq!(summary("p").children.map(row::Children::as_array), Some([0, -3, 0]));
+    assert_eq!(summary("p").group("g").unwrap().lost, 2);
+    assert_eq!((summary("q").children, summary("q").indexes.modify), (None, Index(9)));
+    let deployment = state.deployment(&Id::new("d")).unwrap();
+    assert_eq!((deployment.status.as_str(), deployment.indexes.modify), ("cancelled", Index(40)));
+    assert_eq!(state.table_indexes().get("deployment"), Some(&Index(40)), "the index row does not move");
+    assert_eq!(state.rows(TableName::VaultAccessors).count(), 1);
+    assert!(state.node_pools().contains_key("gpu"));
 }
