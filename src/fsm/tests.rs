@@ -505,7 +505,7 @@ fn a_scaling_policy_is_printed_alike_in_its_table_and_its_job() {
     let policy = json!({"ID": "pol-1", "Type": "horizontal", "Min": 1, "Max": 5, "Enabled": false,
         "Target": {"Group": "web", "Job": "shop", "Namespace": "default"}, "Policy": {"cooldown": "1m"},
         "CreateIndex": 10, "ModifyIndex": 11});
-    assert_eq!(server.printed(Table::ScalingPolicies), [policy.clone()]);
+    assert_eq!(server.printed(Table::ScalingPolicies), std::slice::from_ref(&policy));
     assert_eq!(server.printed(Table::Jobs)[0]["TaskGroups"][0]["Scaling"], policy);
     let versions = server.printed(Table::JobVersions);
     assert_eq!(versions[1]["TaskGroups"][0]["Scaling"], policy);
