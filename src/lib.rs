@@ -29,6 +29,7 @@ pub mod progress;
 pub mod redact;
 pub mod render;
 pub mod replay;
+pub mod restarts;
 pub mod rows;
 pub mod start;
 pub mod suggest;

@@ -51,6 +51,8 @@ pub enum Command {
     Timeline(TimelineArgs),
     /// The switches in which Nomad versions differ, with pull requests.
     Rules(RulesArgs),
+    /// Every job restart in the log: batches, waits, how few allocations ran meanwhile.
+    Restarts(RestartsArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -256,6 +258,40 @@ pub struct RulesArgs {
     /// --rules: 1.0.4, or reset-child-status.
     #[arg(value_name = "VERSION", num_args = 0..=2)]
     pub versions: Vec<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `restarts [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope restarts [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope restarts server/raft
+  raftscope restarts --id web@80 server/raft
+  raftscope restarts --min-running 75% --filter job=web --format json server/raft")]
+pub struct RestartsArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Tell this one step by step: its ID or the beginning of it, as the list shows it.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Tell how long fewer allocations ran than this: a number, or a percentage of the group's count.
+    #[arg(long, value_name = "N|P%")]
+    pub min_running: Option<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// How to print.
     #[command(flatten)]
     pub output: OutputArgs,

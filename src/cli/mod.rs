@@ -22,6 +22,7 @@ mod onedash;
 mod options;
 mod replaying;
 mod reporter;
+mod restarts;
 mod rules;
 mod state;
 mod timeline;
@@ -67,6 +68,7 @@ fn run(command: Command) -> Exit {
         Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
         Command::Rules(args) => rules::run(&args),
+        Command::Restarts(args) => restarts::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };

@@ -1,6 +1,8 @@
 //! What the tests of the command line share.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod restart_log;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;

@@ -13,6 +13,7 @@ pub mod misc;
 pub mod node;
 pub mod service;
 pub mod snapshot;
+pub mod task_events;
 pub mod volume;
 
 pub use job::Text;
