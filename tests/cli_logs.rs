@@ -215,3 +215,38 @@ fn info_tells_what_a_log_is() {
     check_schema("info", &damaged);
     assert_eq!(damaged["undecodable_first"], json!([17, 19, 20]));
 }
+
+#[test]
+fn entries_that_name_only_ids_are_resolved_through_the_state() {
+    let hey = fixture("horizontal_hey");
+    let list = |args: &[&str]| -> Vec<(u64, String)> {
+        let filter = ["logs", "--format", "ndjson", "--filter", "job=horizontal_hey/periodic-1610940918"];
+        let rows = run_to(0, &[&filter[..], args, &[&hey]].concat()).ndjson();
+        rows.iter().map(|r| (r["Index"].as_u64().unwrap(), r["CommandType"].as_str().unwrap().to_owned())).collect()
+    };
+    let (plain, resolved) = (list(&[]), list(&["--resolve"]));
+    let client_updates = |rows: &[(u64, String)]| rows.iter().filter(|r| r.1 == "AllocClientUpdateRequestType").count();
+    assert_eq!(client_updates(&plain), 0);
+    assert!(client_updates(&resolved) > 0, "{resolved:?}");
+    assert!(plain.iter().all(|row| resolved.contains(row)));
+    let children = [
+        "logs",
+        "--resolve",
+        "--filter",
+        "parent=horizontal_hey",
+        "--filter",
+        "type=AllocClientUpdate",
+        "--limit",
+        "3",
+    ];
+    assert_eq!(run_to(0, &[&children[..], &["--format", "ndjson", &hey]].concat()).ndjson().len(), 3);
+    let table = run_to(0, &[&children[..], &[&hey]].concat()).stdout;
+    assert!(table.contains("horizontal_hey/periodic-"), "{table}");
+    // Without a filter nothing is lost, also where a replay cannot go on.
+    for case in ["horizontal_hey", "unknown_types"] {
+        let rows =
+            |more: &[&str]| common::run(&[&["logs", "--format", "ndjson"], more, &[&fixture(case)]].concat()).stdout;
+        assert!(rows(&["--resolve"]) == rows(&[]), "{case}");
+    }
+    refused(&["logs", "--rules", "1.0.4", &hey], &["--resolve"]);
+}

@@ -3,17 +3,20 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::args::LogsArgs;
+use super::args::{LogsArgs, ReplayArgs};
 use super::options::{self, Output, Range, Rows};
+use super::replaying::{self, Prepared, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::error::Error;
-use crate::evidence::{self, Damage, Record, Scanned};
+use crate::evidence::{self, Damage, Log, Record, Scanned};
 use crate::exit::Exit;
 use crate::filter::carried;
 use crate::notes::Notes;
 use crate::render::{self, Format};
+use crate::replay::{Replayed, Subscriber};
 use crate::types::Index;
 
+mod resolve;
 mod row;
 
 use row::Decoder;
@@ -22,6 +25,8 @@ use row::Decoder;
 #[derive(Debug)]
 struct Options {
     path: PathBuf,
+    /// How to replay beside the listing, for `--resolve`.
+    resolve: Option<Replaying>,
     range: Range,
     rows: Rows,
     output: Output,
@@ -35,8 +40,12 @@ pub fn run(args: &LogsArgs) -> (Reporter, Result<Exit, Error>) {
 }
 
 fn checked(args: &LogsArgs, reporter: &Reporter) -> Result<Options, Error> {
+    // A listing goes on where a replay cannot; a warning tells that it could not resolve.
+    let replay = ReplayArgs { rules: args.rules.clone(), allow_incomplete: true, ..ReplayArgs::default() };
+    let replaying = Replaying::new(&replay, reporter)?;
     Ok(Options {
         path: options::one_path("logs", &args.paths)?,
+        resolve: args.resolve.then_some(replaying),
         range: Range::new(&args.range)?,
         rows: Rows::new(&args.filter)?,
         output: Output::new(&args.output, Format::Table, reporter)?,
@@ -45,10 +54,19 @@ fn checked(args: &LogsArgs, reporter: &Reporter) -> Result<Options, Error> {
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
+    let mut out = render::rows(&options.output.style, &row::SHAPE, options.output.stdout());
+    if let Some(replaying) = &options.resolve {
+        let Some(replay) = replaying::prepare(&options.path, replaying, &options.range, Wanted::History, reporter)?
+        else {
+            out.finish()?;
+            return Ok(Exit::Success);
+        };
+        let pass = Pass::new(options, replay.last(), &mut *out);
+        return resolved(pass, replay, reporter);
+    }
     let evidence = evidence::open(&options.path)?;
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let log = &*evidence.log;
-    let mut out = render::rows(&options.output.style, &row::SHAPE, options.output.stdout());
     let Some((first, last)) = log.bounds() else {
         notes.note(format!("{}: the log is empty", evidence.window.path));
         out.finish()?;
@@ -59,35 +77,49 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         return Ok(Exit::Success);
     };
     let (from, to) = options.rows.filter.index_bounds(from, to);
-    let mut pass = Pass {
-        options,
-        last,
-        decoder: Decoder::new(options.output.redactor(), options.output.style.format == Format::Table),
-        out: &mut *out,
-        printed: 0,
-        unsure: Vec::new(),
-        damaged: false,
-        failed: None,
-    };
-    let mut progress = reporter.progress("reading", from, to);
-    if from <= to {
-        log.scan(from..=to, &mut |scanned| {
-            let flow = match &scanned {
-                Scanned::Entry(record) => {
-                    progress.tick(record.index);
-                    pass.entry(record)
-                }
-                Scanned::Damaged(damage) => pass.damage(damage, reporter),
-            };
-            if pass.options.rows.limit.is_some_and(|limit| pass.printed >= limit) {
-                notes.detail(format!("--limit: stopped after {} rows", pass.printed));
-                return ControlFlow::Break(());
-            }
-            flow
-        })?;
-    }
-    progress.finish();
+    let mut pass = Pass::new(options, last, &mut *out);
+    pass.scan(log, from, to, reporter)?;
     pass.end(reporter)
+}
+
+/// Lists along a replay, and behind the place where the replay has to end, without it.
+fn resolved(mut pass: Pass<'_>, mut replay: Prepared<'_>, reporter: &Reporter) -> Result<Exit, Error> {
+    let mut notes = reporter;
+    let (mut from, to) = replay.range;
+    if let Some((first, _)) = replay.evidence.log.bounds().filter(|_| !replay.from_asked) {
+        from = first;
+    }
+    let base = replay.base.0;
+    if from <= base {
+        notes.note(format!("up to index {base} nothing is resolved: the replay starts behind it"));
+        pass.scan(&*replay.evidence.log, from, base.min(to), reporter)?;
+    }
+    let mut listing = Listing { pass: &mut pass, from };
+    let ended = replay.run(&mut listing)?;
+    if ended.reached.stopped_by.is_some() {
+        let index = ended.reached.index;
+        notes.warn(format!("behind index {index} nothing is resolved: the replay ends at a hole in the log"));
+        pass.scan(&*replay.evidence.log, from.max(index.next()), to, reporter)?;
+    }
+    pass.end(reporter)
+}
+
+/// Lists what a replay comes to.
+struct Listing<'l, 'p> {
+    pass: &'l mut Pass<'p>,
+    from: Index,
+}
+
+impl Subscriber for Listing<'_, '_> {
+    fn entry(&mut self, entry: Replayed<'_>) {
+        if entry.record.index >= self.from {
+            self.pass.entry(entry.record, Some(&entry));
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.pass.is_done()
+    }
 }
 
 /// One pass over the log.
@@ -104,39 +136,74 @@ struct Pass<'p> {
     failed: Option<Error>,
 }
 
-impl Pass<'_> {
-    fn entry(&mut self, record: &Record<'_>) -> ControlFlow<()> {
-        let Rows { filter, limit, types } = &self.options.rows;
-        if *limit == Some(0) || !filter.may_match(record.index, record.term, carried::entry_type(record), self.last) {
-            return ControlFlow::Continue(());
+impl<'p> Pass<'p> {
+    fn new(options: &'p Options, last: Index, out: &'p mut dyn render::Rows) -> Self {
+        let with_facts = options.output.style.format == Format::Table;
+        Pass {
+            options,
+            last,
+            decoder: Decoder::new(options.output.redactor(), with_facts),
+            out,
+            printed: 0,
+            unsure: Vec::new(),
+            damaged: false,
+            failed: None,
+        }
+    }
+
+    /// True when no further row can or need be printed.
+    fn is_done(&self) -> bool {
+        self.failed.is_some() || self.options.rows.limit.is_some_and(|limit| self.printed >= limit)
+    }
+
+    /// Lists the entries of a range.
+    fn scan(&mut self, log: &dyn Log, from: Index, to: Index, reporter: &Reporter) -> Result<(), Error> {
+        if from > to || self.is_done() {
+            return Ok(());
+        }
+        let mut progress = reporter.progress("reading", from, to);
+        log.scan(from..=to, &mut |scanned| {
+            match &scanned {
+                Scanned::Entry(record) => {
+                    progress.tick(record.index);
+                    self.entry(record, None);
+                }
+                Scanned::Damaged(damage) => self.damage(damage, reporter),
+            }
+            if self.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(())
+    }
+
+    /// Prints an entry, if the filter lets it through; `replayed` knows what it names.
+    fn entry(&mut self, record: &Record<'_>, replayed: Option<&Replayed<'_>>) {
+        let Rows { filter, types, .. } = &self.options.rows;
+        if self.is_done() || !filter.may_match(record.index, record.term, carried::entry_type(record), self.last) {
+            return;
         }
         let mut facts = None;
-        if filter.needs_body() {
-            let (found, error) = carried::facts(record);
+        if filter.needs_body() || replayed.is_some() {
+            let (mut found, error) = carried::facts(record);
+            if let Some(replayed) = replayed {
+                resolve::resolve(&mut found, replayed);
+            }
             if !filter.matches(&found, self.last) {
                 if error.is_some() {
                     self.unsure.push(record.index);
                 }
-                return ControlFlow::Continue(());
+                return;
             }
             facts = Some(found);
         }
         let row = self.decoder.row(record, types, facts);
         self.damaged |= row.is_broken();
         self.printed += 1;
-        match self.out.row(&row) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(e) => {
-                self.failed = Some(e);
-                ControlFlow::Break(())
-            }
-        }
+        self.failed = self.out.row(&row).err();
     }
 
-    fn damage(&mut self, damage: &Damage, mut notes: &Reporter) -> ControlFlow<()> {
+    fn damage(&mut self, damage: &Damage, mut notes: &Reporter) {
         self.damaged = true;
         notes.warn(damage.detail.as_str());
-        ControlFlow::Continue(())
     }
 
     /// Writes what is due, tells what was left out, and decides the exit code.
