@@ -14,17 +14,21 @@
 
 pub mod audit;
 pub mod base;
+pub mod blame;
 pub mod cli;
+pub mod diff;
 pub mod entry;
 pub mod error;
 pub mod evidence;
 pub mod exit;
 pub mod filter;
+pub mod find;
 pub mod fsm;
 pub mod jq;
 pub mod ledger;
 pub mod net;
 pub mod notes;
+pub mod parting;
 pub mod progress;
 pub mod redact;
 pub mod render;
@@ -36,3 +40,4 @@ pub mod suggest;
 pub mod timeline;
 pub mod types;
 pub mod whatif;
+pub mod why;

@@ -107,11 +107,7 @@ impl Serialize for TimelineRow {
         let head = Head { index: self.index, term: self.term, entry: &self.entry, namespace, job };
         match &self.view {
             None => Gone { head, deleted: true }.serialize(serializer),
-            Some(view) => {
-                let groups = view.groups.as_ref().map(|groups| groups.iter().map(group_json).collect());
-                let children = view.children.map(ChildrenJson::from);
-                There { head, status: view.status.as_str(), children, groups }.serialize(serializer)
-            }
+            Some(view) => There { head, view }.serialize(serializer),
         }
     }
 }
@@ -136,6 +132,20 @@ struct Gone<'a> {
 struct There<'a> {
     #[serde(flatten)]
     head: Head<'a>,
+    #[serde(flatten)]
+    view: &'a JobView,
+}
+
+impl Serialize for JobView {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let groups = self.groups.as_ref().map(|groups| groups.iter().map(group_json).collect());
+        View { status: self.status.as_str(), children: self.children.map(ChildrenJson::from), groups }
+            .serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct View<'a> {
     status: &'a str,
     children: Option<ChildrenJson>,
     groups: Option<BTreeMap<&'a str, GroupJson>>,

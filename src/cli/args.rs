@@ -52,6 +52,14 @@ pub enum Command {
     State(StateArgs),
     /// Every index at which a job's status or summary changed.
     Timeline(TimelineArgs),
+    /// What changed in the state between two indexes; or between two rule books, at the end.
+    Diff(DiffArgs),
+    /// One entry explained: what it carried, who sent it, what the FSM did with it, which rows changed.
+    Why(WhyArgs),
+    /// Which entry each present counter of a parent comes from.
+    Blame(BlameArgs),
+    /// The first index after which a jq expression over the state is true.
+    Find(FindArgs),
     /// The switches in which Nomad versions differ, with pull requests.
     Rules(RulesArgs),
     /// Every job restart in the log: batches, waits, how few allocations ran meanwhile.
@@ -245,6 +253,132 @@ pub struct TimelineArgs {
     #[command(flatten)]
     pub range: RangeArgs,
     /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `diff A B [PATH]`, and `diff --rules A --rules B [PATH]`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "raftscope diff [OPTIONS] A B [PATH]\n       raftscope diff [OPTIONS] --rules A --rules B [PATH]"
+)]
+#[command(before_help = "Examples:
+  raftscope diff 1608 1609 server/raft
+  raftscope diff -10 0 --tables Jobs,JobSummaries --json server/raft
+  raftscope diff --rules 1.0.3 --rules 2.0.5 server/raft")]
+pub struct DiffArgs {
+    /// Two indexes, each as in --last-index, and what holds the log, `.` by default. With --rules twice,
+    /// only what holds the log.
+    #[arg(value_name = "A B PATH", allow_negative_numbers = true)]
+    pub operands: Vec<PathBuf>,
+    /// Only these tables, as in Jobs,JobSummaries.
+    #[arg(long, value_name = "TABLES", value_delimiter = ',')]
+    pub tables: Vec<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries, with --rules twice.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `why INDEX [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope why [OPTIONS] INDEX [PATH]")]
+#[command(before_help = "Examples:
+  raftscope why 1609 server/raft
+  raftscope why @2026-11-30T14:05:00Z server/raft
+  raftscope why 1609 --jq '.changes[] | select(.table == \"JobSummaries\")' server/raft")]
+pub struct WhyArgs {
+    /// The entry, as in --last-index, and what holds the log, `.` by default.
+    #[arg(value_name = "INDEX PATH", allow_negative_numbers = true)]
+    pub operands: Vec<PathBuf>,
+    /// Name a message type, as in 78=QuotaUsage; wins over a known number.
+    #[arg(long, value_name = "NUMBER=NAME")]
+    pub message_type: Vec<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `blame JOB [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope blame [OPTIONS] JOB [PATH]")]
+#[command(before_help = "Examples:
+  raftscope blame report server/raft
+  raftscope blame report --namespace prod --last-index 1700 server/raft
+  raftscope blame report --jq '.units[] | select(.counter == \"Running\") | .index' server/raft")]
+pub struct BlameArgs {
+    /// A parent's ID, and what holds the log, `.` by default.
+    #[arg(value_name = "JOB PATH")]
+    pub operands: Vec<PathBuf>,
+    /// The job's namespace; not needed where only one has a job of that ID.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries: the counters are those after the last one; with a first one, only what came since.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `find EXPR [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope find [OPTIONS] EXPR [PATH]")]
+#[command(before_help = "Examples:
+  raftscope find '.JobSummaries[] | .Children.Running < 0' server/raft
+  raftscope find '.Jobs[] | .ID == \"report\" and .Status == \"dead\"' server/raft
+  raftscope find '[.Allocs[] | select(.ClientStatus == \"running\")] | length > 100' server/raft")]
+#[command(
+    after_help = "The expression sees what `state` prints; it is true when any of its outputs is neither null nor false.
+
+What it costs: an expression that begins with a table's rows, such as `.Jobs[] | …`, is tried only on the rows that
+an entry changed, so one pass over the log is all it takes. Any other is tried on whole tables, each time one of
+the tables that it names has changed: about as many rows for each such entry as the tables then have. One that
+names no table, such as `.[] | length`, is tried after every entry that changed anything."
+)]
+pub struct FindArgs {
+    /// A jq expression, and what holds the log, `.` by default.
+    #[arg(value_name = "EXPR PATH")]
+    pub operands: Vec<PathBuf>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which entries: the expression is tried after these.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which entries, and how many are found: 1 unless --limit says more.
     #[command(flatten)]
     pub filter: FilterArgs,
     /// How to print.

@@ -13,12 +13,17 @@ use crate::exit::Exit;
 
 mod args;
 mod audit;
+mod blame;
+mod changes;
 mod completions;
+mod diff;
+mod find;
 mod index_expr;
 mod info;
 mod logs;
 mod man;
 mod onedash;
+mod operands;
 mod options;
 mod replaying;
 mod reporter;
@@ -28,6 +33,7 @@ mod state;
 mod timeline;
 mod usage;
 mod what_if;
+mod why;
 
 use args::{Cli, Command};
 use reporter::Reporter;
@@ -67,6 +73,10 @@ fn run(command: Command) -> Exit {
         Command::Audit(args) => audit::run(&args),
         Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Blame(args) => blame::run(&args),
+        Command::Find(args) => find::run(&args),
         Command::Rules(args) => rules::run(&args),
         Command::Restarts(args) => restarts::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),

@@ -191,6 +191,11 @@ impl Range {
         })
     }
 
+    /// The whole log.
+    pub fn whole() -> Self {
+        Range { from: None, to: None }
+    }
+
     /// True when a first entry was asked for.
     pub fn has_from(&self) -> bool {
         self.from.is_some()

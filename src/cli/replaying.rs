@@ -1,6 +1,7 @@
 //! What every command that replays has in common: rules, base, progress, and what was left unsure.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::ReplayArgs;
 use super::options::Range;
@@ -17,6 +18,7 @@ use crate::fsm::state::State;
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Replayed, Subscriber};
+use crate::rows::LogBodies;
 use crate::start::{self, Later};
 use crate::suggest;
 use crate::types::{Index, Term};
@@ -97,7 +99,7 @@ pub fn rules(what: &str, text: &str, mut notes: &Reporter) -> Result<Rules, Erro
 /// A replay that is ready to run.
 pub struct Prepared<'r> {
     /// The evidence.
-    pub evidence: Evidence,
+    pub evidence: Arc<Evidence>,
     /// The index and term that the replay starts from; 0 for a server before its first entry.
     pub base: (Index, Term),
     /// The first entry whose rows are printed, and the last that is replayed.
@@ -166,7 +168,7 @@ pub fn prepare<'r>(
     }
     let start = start::at(&evidence, base, &options.rules, notes)?;
     Ok(Some(Prepared {
-        evidence,
+        evidence: Arc::new(evidence),
         base: (start.index, start.term),
         base_kind: base,
         holes: held.holes,
@@ -179,6 +181,11 @@ pub fn prepare<'r>(
         reporter,
         allow_incomplete: options.allow_incomplete,
     }))
+}
+
+/// The bodies that rows of the state are rebuilt from.
+pub fn bodies(evidence: &Evidence) -> LogBodies<'_> {
+    LogBodies::new(&*evidence.log).with_snapshots(&evidence.snapshots)
 }
 
 /// No base reaches the index: behind a hole the replay still comes as far as the hole, else the
@@ -224,7 +231,7 @@ fn blind<'r>(
     let mut fsm = Fsm::new(options.rules.clone());
     fsm.tolerate_missing();
     Ok(Some(Prepared {
-        evidence,
+        evidence: Arc::new(evidence),
         base: (first.prev(), Term(0)),
         base_kind: Base::Empty,
         holes: Vec::new(),
@@ -250,7 +257,14 @@ impl Prepared<'_> {
     /// # Errors
     /// When the log cannot be read at all.
     pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
-        let to = self.range.1;
+        self.run_to(self.range.1, subscriber)
+    }
+
+    /// Replays up to and with `to`; a further run goes on from there.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn run_to(&mut self, to: Index, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
         let mut watch =
             Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
         let rules = self.fsm.rules().clone();
@@ -258,6 +272,7 @@ impl Prepared<'_> {
         let subscribers: &mut [&mut dyn Subscriber] = &mut [&mut watch, subscriber];
         let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut later, subscribers)?;
         watch.progress.finish();
+        self.base = (reached.index, reached.term);
         Ok(Ended { reached, unsure: watch.unsure })
     }
 

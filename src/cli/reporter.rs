@@ -16,6 +16,7 @@ pub struct Reporter {
     least: Level,
     color: bool,
     progress: When,
+    muted: bool,
 }
 
 impl Reporter {
@@ -27,12 +28,17 @@ impl Reporter {
             _ => Level::Note,
         };
         let progress = if feedback.quiet { When::Never } else { feedback.progress };
-        Reporter { least, color, progress }
+        Reporter { least, color, progress, muted: false }
     }
 
     /// A reporter for what goes wrong before the settings are known.
     pub fn plain_settings() -> Self {
-        Reporter { least: Level::Note, color: false, progress: When::Never }
+        Reporter { least: Level::Note, color: false, progress: When::Never, muted: false }
+    }
+
+    /// One that says nothing, for a second run over the same evidence.
+    pub fn muted(&self) -> Self {
+        Reporter { muted: true, progress: When::Never, ..self.clone() }
     }
 
     /// The progress of a pass over the entries from `first` to `last`; `what` is a verb.
@@ -75,7 +81,7 @@ impl Notes for &Reporter {
             Level::Note => "36",
             Level::Warning => "33",
         };
-        if level >= self.least {
+        if level >= self.least && !self.muted {
             self.write(level.word(), code, &text);
         }
     }

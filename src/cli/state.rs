@@ -11,10 +11,10 @@ use crate::exit::Exit;
 use crate::notes::Notes;
 use crate::render::Format;
 use crate::replay::{Replayed, Subscriber};
-use crate::rows::{LogBodies, Table};
+use crate::rows::Table;
 use crate::suggest;
 
-mod facts;
+pub mod facts;
 mod print;
 mod table;
 
@@ -53,7 +53,7 @@ fn checked(args: &StateArgs, reporter: &Reporter) -> Result<Options, Error> {
 }
 
 /// The tables of `--tables`, in their own order; those that Nomad prints and a few of ours where none is named.
-fn tables(names: &[String]) -> Result<Vec<Table>, Error> {
+pub fn tables(names: &[String]) -> Result<Vec<Table>, Error> {
     if names.is_empty() {
         return Ok(Table::ALL.iter().copied().filter(|table| table.is_default()).collect());
     }
@@ -87,7 +87,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     };
     let ended = replay.run(&mut Silent)?;
     notes.detail(format!("the state after entry {}, term {}", ended.reached.index, ended.reached.term));
-    let bodies = LogBodies::new(&*replay.evidence.log).with_snapshots(&replay.evidence.snapshots);
+    let bodies = replaying::bodies(&replay.evidence);
     let view = print::View {
         state: replay.state(),
         bodies: &bodies,

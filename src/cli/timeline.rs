@@ -224,7 +224,7 @@ impl Row for TimelineRow {
 }
 
 /// `web: running 2, complete 1; db: -`: the numbers that are not zero.
-fn groups(view: &JobView) -> String {
+pub fn groups(view: &JobView) -> String {
     let Some(groups) = &view.groups else { return "no summary".into() };
     let texts = groups.iter().map(|(name, group)| format!("{name}: {}", numbers(group)));
     texts.collect::<Vec<_>>().join("; ")

@@ -95,6 +95,10 @@ impl WhatIf {
             evidence.snapshots.retain(|snapshot| snapshot.info().index < first);
         }
         let told = altered.told().to_vec();
+        if let Some(first) = altered.first() {
+            // The later ones are of the history that did happen.
+            evidence.snapshots.retain(|snapshot| snapshot.info().index < first);
+        }
         notes.warn(format!("this history did not happen ({}); what is printed is no evidence", told.join("; ")));
         evidence.log = Box::new(altered);
         Ok(told)

@@ -15,10 +15,12 @@ use jaq_json::Val;
 use crate::error::Error;
 
 mod compile_error;
+mod reach;
 mod value;
 
 pub use compile_error::CompileError;
 use compile_error::{load_error, undefined};
+pub use reach::Reach;
 pub use value::Value;
 use value::{text_of, write_value};
 
@@ -87,6 +89,7 @@ pub struct Program {
     entry: compile::TermId,
     data: Data,
     streams: bool,
+    reach: Reach,
 }
 
 impl fmt::Debug for Program {
@@ -110,14 +113,21 @@ impl Program {
             .with_funs(functions())
             .compile(modules)
             .map_err(|errors| undefined(code, errors))?;
-        let streams = load::parse(code, |p| p.term()).is_some_and(|term| begins_with_each(&term));
-        Ok(Program { entry: filter.id, data: Data { lut: filter.lut, say: Box::new(say) }, streams })
+        let term = load::parse(code, |p| p.term());
+        let streams = term.as_ref().is_some_and(begins_with_each);
+        let reach = term.as_ref().map_or(Reach::Everything, reach::of);
+        Ok(Program { entry: filter.id, data: Data { lut: filter.lut, say: Box::new(say) }, streams, reach })
     }
 
     /// True where running on `[row]` for each row yields what running on the array of all rows
     /// does: the expression begins with `.[]`, alone or before the first `|`.
     pub fn streams_rows(&self) -> bool {
         self.streams
+    }
+
+    /// What of its input the expression looks at.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// Runs on one input and hands each output to `sink`.

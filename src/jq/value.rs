@@ -24,6 +24,17 @@ impl Value {
         Value(Val::Arr(values.into_iter().map(|v| v.0).collect::<Vec<_>>().into()))
     }
 
+    /// An object of these pairs.
+    pub fn object<'k>(pairs: impl IntoIterator<Item = (&'k str, Value)>) -> Self {
+        let pairs = pairs.into_iter().map(|(key, value)| (Val::utf8_str(key.to_owned()), value.0));
+        Value(Val::obj(pairs.collect()))
+    }
+
+    /// Neither null nor false.
+    pub fn is_true(&self) -> bool {
+        !matches!(self.0, Val::Null | Val::Bool(false))
+    }
+
     /// The bytes of a string, for `-r`.
     pub fn as_text(&self) -> Option<&[u8]> {
         match &self.0 {

@@ -9,7 +9,9 @@ pub mod alloc;
 pub mod bodies;
 pub mod canonical;
 pub mod csi;
+pub mod delta;
 pub mod eval;
+pub mod held;
 pub mod job;
 pub mod node;
 pub mod other;
@@ -141,6 +143,11 @@ impl Table {
         })
     }
 
+    /// The table under which the rows of one of the FSM's shared tables are printed.
+    pub fn of(shared: TableName) -> Option<Self> {
+        Table::ALL.iter().copied().find(|table| table.name() == shared.name())
+    }
+
     /// The table of the FSM that holds its rows, for those that share one map.
     fn shared(self) -> Option<TableName> {
         TableName::ALL.iter().copied().find(|table| table.name() == self.name())
@@ -157,67 +164,12 @@ pub fn rows(
     bodies: &dyn Bodies,
     sink: &mut dyn FnMut(Object) -> ControlFlow<()>,
 ) -> Result<(), RowError> {
-    match table {
-        Table::Allocs => {
-            let mut rows: Vec<_> = state.allocs().collect();
-            rows.sort_by_key(|row| (row.indexes.create, &row.id));
-            each(rows, sink, |row| alloc::alloc(row, bodies))
+    for (_, row) in held::all(table, state) {
+        if sink(row.build(bodies)?).is_break() {
+            break;
         }
-        Table::Deployments => {
-            let mut rows: Vec<_> = state.deployments().collect();
-            rows.sort_by_key(|row| (row.indexes.create, &row.id));
-            each(rows, sink, |row| eval::deployment(row, bodies))
-        }
-        Table::Evals => {
-            let mut rows: Vec<_> = state.evals().collect();
-            rows.sort_by_key(|row| (row.indexes.create, &row.id));
-            each(rows, sink, |row| eval::eval(row, bodies))
-        }
-        Table::Indexes => each(state.table_indexes(), sink, |(key, index)| {
-            let mut row = Object::with_capacity(2);
-            row.set("Key", Value::Text(key.clone()));
-            row.set("Value", index.0);
-            Ok(row)
-        }),
-        Table::JobSummaries => {
-            let mut rows: Vec<_> = state.summaries().collect();
-            rows.sort_by_key(|(key, _)| *key);
-            each(rows, sink, |(key, row)| Ok(job::summary(key, row)))
-        }
-        Table::JobVersions => {
-            let mut rows: Vec<_> = state.all_versions().collect();
-            rows.sort_by_key(|(folded, row)| (*folded, row.version));
-            each(rows, sink, |(_, row)| job::job(row, bodies))
-        }
-        Table::Jobs => {
-            let mut rows: Vec<_> = state.jobs().collect();
-            rows.sort_by_key(|row| &row.key);
-            each(rows, sink, |row| job::job(row, bodies))
-        }
-        Table::Nodes => {
-            let mut rows: Vec<_> = state.nodes().collect();
-            rows.sort_by_key(|row| &row.id);
-            each(rows, sink, |row| node::node(row, bodies))
-        }
-        Table::PeriodicLaunches => each(state.launches(), sink, |(key, row)| Ok(job::launch(key, row))),
-        Table::Namespaces => each(state.namespaces(), sink, |(name, row)| node::named(name, row, bodies)),
-        Table::NodePools => each(state.node_pools(), sink, |(name, row)| node::named(name, row, bodies)),
-        shared => match shared.shared() {
-            Some(TableName::AclTokens) => {
-                let mut rows: Vec<_> = state.rows(TableName::AclTokens).collect();
-                rows.sort_by_key(|(key, row)| (row.token().map(|token| token.indexes.create), *key));
-                each(rows, sink, |(key, row)| shared_row(key, row, bodies))
-            }
-            Some(TableName::JobSubmissions) => {
-                let rows = state.rows(TableName::JobSubmissions);
-                let rows = rows.filter_map(|(key, row)| Some((key, &row.submissions()?.0)));
-                let rows = rows.flat_map(|(key, kept)| kept.iter().rev().map(move |one| (key, one)));
-                each(rows, sink, |(key, row)| other::submission(key, row, bodies))
-            }
-            Some(table) => each(state.rows(table), sink, |(key, row)| shared_row(key, row, bodies)),
-            None => Ok(()),
-        },
     }
+    Ok(())
 }
 
 /// A row of one of the tables that share one map.
@@ -244,19 +196,6 @@ fn shared_row(key: &RowKey, row: &TableRow, bodies: &dyn Bodies) -> Result<Objec
         TableRow::VolumeClaim(row) => Ok(other::volume_claim(key, row)),
         TableRow::Submissions(_) => Ok(Object::default()),
     }
-}
-
-fn each<T>(
-    rows: impl IntoIterator<Item = T>,
-    sink: &mut dyn FnMut(Object) -> ControlFlow<()>,
-    mut build: impl FnMut(T) -> Result<Object, RowError>,
-) -> Result<(), RowError> {
-    for row in rows {
-        if sink(build(row)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Why a state could not be written.
