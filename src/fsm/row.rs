@@ -599,9 +599,9 @@ pub enum NodeEvent {
     /// Made by the FSM itself.
     Made {
         /// The text.
-        message: &'static str,
+        message: Word,
         /// The part of Nomad that speaks.
-        subsystem: &'static str,
+        subsystem: Word,
         /// `None` where a server's clock decided it.
         timestamp: Option<GoTime>,
         /// Its CreateIndex.

@@ -3,6 +3,10 @@
 //! Rows are immutable values behind `Arc`; a write replaces one and notes in the journal what was
 //! there. The journal undoes refused transactions and tells subscribers what an entry changed.
 
+mod image;
+mod pack;
+mod rows;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
@@ -16,6 +20,9 @@ use super::outcome::{Change, CountMove};
 use super::row::{Alloc, Deployment, Eval, Indexes, Job, Launch, Named, Node, Scaling, Summary};
 use super::table::{RowKey, TableName, TableRow, global};
 use crate::types::{Index, JobKey};
+
+pub use image::{Image, Written};
+pub use pack::BadImage;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 type Set<K> = HashSet<K, RandomState>;

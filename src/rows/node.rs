@@ -59,8 +59,8 @@ fn event(row: &NodeEvent, bodies: &dyn Bodies) -> Result<Object, RowError> {
         }
         NodeEvent::Made { message, subsystem, timestamp, create_index } => {
             let mut event = Object::with_capacity(5);
-            event.set("Message", *message);
-            event.set("Subsystem", *subsystem);
+            event.set("Message", message.to_string());
+            event.set("Subsystem", subsystem.to_string());
             event.set("Details", Value::Null);
             event.set("Timestamp", timestamp.map(|time| time.to_string()));
             event.set("CreateIndex", create_index.0);

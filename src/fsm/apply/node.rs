@@ -306,6 +306,7 @@ fn made_event(
     timestamp: Option<GoTime>,
     create_index: u64,
 ) -> NodeEvent {
+    let (message, subsystem) = (Word::Known(message), Word::Known(subsystem));
     NodeEvent::Made { message, subsystem, timestamp, create_index: crate::types::Index(create_index) }
 }
 

@@ -1,0 +1,460 @@
+//! States as bytes, to go on from later without replaying what led to them.
+//!
+//! An image holds rows as they are at an index: all of them, or those that were written since
+//! another image, which it is then put on top of. It is for the program that made it: its first
+//! bytes name the shape of all rows, and one of another shape is not read.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::State;
+use super::pack::{BadImage, Pack, Packer, Unpacker};
+use crate::fsm::id::Id;
+use crate::fsm::outcome::Change;
+use crate::fsm::row::{Alloc, Deployment, Eval, Job, Launch, Named, Node, Summary};
+use crate::fsm::table::{RowKey, TableName, TableRow};
+use crate::types::{Index, JobKey};
+
+/// The shape of the rows: a digest of the files that declare them.
+const SHAPE: u64 = {
+    let mut digest = fnv(0xcbf2_9ce4_8422_2325, include_bytes!("../row.rs"));
+    digest = fnv(digest, include_bytes!("../table.rs"));
+    digest = fnv(digest, include_bytes!("../csi.rs"));
+    digest = fnv(digest, include_bytes!("pack.rs"));
+    fnv(digest, include_bytes!("image.rs"))
+};
+
+/// FNV-1a, which a constant can be made of.
+const fn fnv(mut digest: u64, bytes: &[u8]) -> u64 {
+    let mut at = 0;
+    while at < bytes.len() {
+        digest = (digest ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    digest
+}
+
+type Rows<K, R> = Vec<(K, Option<R>)>;
+
+/// Rows of a state at an index; `None` for one that is gone. They share their memory with the
+/// state's, and can be packed on another thread.
+#[derive(Debug, Default)]
+pub struct Image {
+    jobs: Rows<JobKey, Arc<Job>>,
+    versions: Rows<(JobKey, u64), Arc<Job>>,
+    summaries: Rows<JobKey, Arc<Summary>>,
+    evals: Rows<Id, Arc<Eval>>,
+    allocs: Rows<Id, Arc<Alloc>>,
+    deployments: Rows<Id, Arc<Deployment>>,
+    nodes: Rows<Id, Arc<Node>>,
+    launches: Rows<JobKey, Launch>,
+    namespaces: Rows<Arc<str>, Named>,
+    node_pools: Rows<Arc<str>, Named>,
+    rows: Rows<(TableName, RowKey), Arc<TableRow>>,
+    /// All of them: there are few.
+    table_indexes: Vec<(Cow<'static, str>, Index)>,
+}
+
+/// The names of rows that were written.
+#[derive(Debug, Default)]
+pub struct Written {
+    jobs: Vec<JobKey>,
+    versions: Vec<(JobKey, u64)>,
+    summaries: Vec<JobKey>,
+    evals: Vec<Id>,
+    allocs: Vec<Id>,
+    deployments: Vec<Id>,
+    nodes: Vec<Id>,
+    launches: Vec<JobKey>,
+    namespaces: Vec<Arc<str>>,
+    node_pools: Vec<Arc<str>>,
+    rows: Vec<(TableName, RowKey)>,
+}
+
+impl Written {
+    /// Notes the row of a change.
+    pub fn note(&mut self, change: &Change) {
+        match change {
+            Change::Job { key, .. } => self.jobs.push(key.clone()),
+            Change::Version { key, version, .. } => self.versions.push((key.clone(), *version)),
+            Change::Summary { key, .. } => self.summaries.push(key.clone()),
+            Change::Eval { id, .. } => self.evals.push(id.clone()),
+            Change::Alloc { id, .. } => self.allocs.push(id.clone()),
+            Change::Deployment { id, .. } => self.deployments.push(id.clone()),
+            Change::Node { id, .. } => self.nodes.push(id.clone()),
+            Change::Launch { key, .. } => self.launches.push(key.clone()),
+            Change::Namespace { name, .. } => self.namespaces.push(name.clone()),
+            Change::NodePool { name, .. } => self.node_pools.push(name.clone()),
+            Change::Row { table, key, .. } => self.rows.push((*table, key.clone())),
+            Change::TableIndex { .. } => {}
+        }
+    }
+
+    /// Notes the rows of an image.
+    pub fn note_all(&mut self, image: &Image) {
+        fn names<K: Clone, R>(names: &mut Vec<K>, rows: &Rows<K, R>) {
+            names.extend(rows.iter().map(|(name, _)| name.clone()));
+        }
+        names(&mut self.jobs, &image.jobs);
+        names(&mut self.versions, &image.versions);
+        names(&mut self.summaries, &image.summaries);
+        names(&mut self.evals, &image.evals);
+        names(&mut self.allocs, &image.allocs);
+        names(&mut self.deployments, &image.deployments);
+        names(&mut self.nodes, &image.nodes);
+        names(&mut self.launches, &image.launches);
+        names(&mut self.namespaces, &image.namespaces);
+        names(&mut self.node_pools, &image.node_pools);
+        names(&mut self.rows, &image.rows);
+    }
+}
+
+/// The rows of those names, each once.
+fn find<K: Clone + Eq + Hash, R>(names: &[K], row: impl Fn(&K) -> Option<R>) -> Rows<K, R> {
+    let mut seen: HashSet<&K, RandomState> = HashSet::default();
+    names.iter().filter(|name| seen.insert(name)).map(|name| (name.clone(), row(name))).collect()
+}
+
+impl State {
+    /// Every row.
+    pub fn image(&self) -> Image {
+        // That no table is forgotten, the compiler checks.
+        let State {
+            cells,
+            folded: _,
+            versions,
+            evals,
+            blocked: _,
+            allocs,
+            deployments,
+            nodes,
+            launches,
+            namespaces,
+            node_pools,
+            rows,
+            services_of_allocs: _,
+            policies_of_jobs: _,
+            table_indexes,
+            journal: _,
+            moves: _,
+        } = self;
+        let version = |(key, rows): (&JobKey, &std::collections::BTreeMap<u64, Arc<Job>>)| {
+            rows.iter().map(|(version, job)| ((key.clone(), *version), Some(job.clone()))).collect::<Vec<_>>()
+        };
+        Image {
+            jobs: self.jobs().map(|job| (job.key.clone(), Some(job.clone()))).collect(),
+            versions: versions.iter().flat_map(version).collect(),
+            summaries: cells.iter().filter_map(|(k, c)| Some((k.clone(), Some(c.summary.clone()?)))).collect(),
+            evals: evals.iter().map(|(id, row)| (id.clone(), Some(row.clone()))).collect(),
+            allocs: allocs.iter().map(|(id, row)| (id.clone(), Some(row.clone()))).collect(),
+            deployments: deployments.iter().map(|(id, row)| (id.clone(), Some(row.clone()))).collect(),
+            nodes: nodes.iter().map(|(id, row)| (id.clone(), Some(row.clone()))).collect(),
+            launches: launches.iter().map(|(key, row)| (key.clone(), Some(*row))).collect(),
+            namespaces: namespaces.iter().map(|(name, row)| (name.clone(), Some(*row))).collect(),
+            node_pools: node_pools.iter().map(|(name, row)| (name.clone(), Some(*row))).collect(),
+            rows: rows
+                .iter()
+                .flat_map(|(table, rows)| rows.iter().map(|(key, row)| ((*table, key.clone()), Some(row.clone()))))
+                .collect(),
+            table_indexes: table_indexes.iter().map(|(table, index)| (table.clone(), *index)).collect(),
+        }
+    }
+
+    /// The rows that were written, as they are now.
+    pub fn image_of(&self, written: &Written) -> Image {
+        Image {
+            jobs: find(&written.jobs, |key| self.job(key).cloned()),
+            versions: find(&written.versions, |(key, version)| self.versions.get(key)?.get(version).cloned()),
+            summaries: find(&written.summaries, |key| self.summary(key).cloned()),
+            evals: find(&written.evals, |id| self.evals.get(id).cloned()),
+            allocs: find(&written.allocs, |id| self.allocs.get(id).cloned()),
+            deployments: find(&written.deployments, |id| self.deployments.get(id).cloned()),
+            nodes: find(&written.nodes, |id| self.nodes.get(id).cloned()),
+            launches: find(&written.launches, |key| self.launches.get(key).copied()),
+            namespaces: find(&written.namespaces, |name| self.namespaces.get(name).copied()),
+            node_pools: find(&written.node_pools, |name| self.node_pools.get(name).copied()),
+            rows: find(&written.rows, |(table, key)| self.rows.get(table)?.get(key).cloned()),
+            table_indexes: self.table_indexes.iter().map(|(table, index)| (table.clone(), *index)).collect(),
+        }
+    }
+
+    /// A state without any row, to put images on.
+    pub fn blank() -> Self {
+        let mut state = State::new(false);
+        (state.namespaces, state.table_indexes) = Default::default();
+        state
+    }
+
+    /// Puts the rows of an image in the place of those that are there.
+    pub fn put_image(&mut self, image: Image) {
+        image.jobs.into_iter().for_each(|(key, row)| self.put_job(&key, row));
+        image.versions.into_iter().for_each(|((key, version), row)| self.put_version(&key, version, row));
+        image.summaries.into_iter().for_each(|(key, row)| self.put_summary(&key, row));
+        image.evals.into_iter().for_each(|(id, row)| self.put_eval(&id, row));
+        image.allocs.into_iter().for_each(|(id, row)| self.put_alloc(&id, row));
+        image.deployments.into_iter().for_each(|(id, row)| self.put_deployment(&id, row));
+        image.nodes.into_iter().for_each(|(id, row)| self.put_node(&id, row));
+        image.launches.into_iter().for_each(|(key, row)| self.put_launch(&key, row));
+        image.namespaces.into_iter().for_each(|(name, row)| self.put_namespace(&name, row));
+        image.node_pools.into_iter().for_each(|(name, row)| self.put_node_pool(&name, row));
+        image.rows.into_iter().for_each(|((table, key), row)| self.put_row(table, &key, row));
+        self.table_indexes = image.table_indexes.into_iter().collect();
+        self.take_journal();
+    }
+}
+
+impl Image {
+    /// How many rows it has.
+    pub fn len(&self) -> usize {
+        let few = self.deployments.len() + self.nodes.len() + self.launches.len() + self.rows.len();
+        let named = self.namespaces.len() + self.node_pools.len();
+        self.jobs.len()
+            + self.versions.len()
+            + self.summaries.len()
+            + self.evals.len()
+            + self.allocs.len()
+            + few
+            + named
+    }
+
+    /// True when it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The image as bytes. They hold no text of an entry but names and IDs: bodies stay where they
+    /// are in the evidence.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Packer::default();
+        SHAPE.pack(&mut out);
+        pack_sources(&mut out, self.jobs.iter().map(|(_, job)| job).chain(self.versions.iter().map(|(_, job)| job)));
+        self.jobs.pack(&mut out);
+        self.versions.pack(&mut out);
+        pack_rows(&mut out, &self.summaries);
+        pack_rows(&mut out, &self.evals);
+        pack_rows(&mut out, &self.allocs);
+        pack_rows(&mut out, &self.deployments);
+        pack_rows(&mut out, &self.nodes);
+        self.launches.pack(&mut out);
+        self.namespaces.pack(&mut out);
+        self.node_pools.pack(&mut out);
+        pack_rows(&mut out, &self.rows);
+        out.number(self.table_indexes.len() as u64);
+        for (table, index) in &self.table_indexes {
+            out.text(table, || (&**table).into());
+            index.pack(&mut out);
+        }
+        out.into_bytes()
+    }
+
+    /// The image of some bytes.
+    ///
+    /// # Errors
+    /// When they were made by another raftscope, or are damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadImage> {
+        let mut from = Unpacker::new(bytes);
+        if from.number()? != SHAPE {
+            return Err(BadImage { at: 0 });
+        }
+        Vec::<Arc<Job>>::unpack(&mut from)?;
+        let image = Image {
+            jobs: Pack::unpack(&mut from)?,
+            versions: Pack::unpack(&mut from)?,
+            summaries: unpack_rows(&mut from)?,
+            evals: unpack_rows(&mut from)?,
+            allocs: unpack_rows(&mut from)?,
+            deployments: unpack_rows(&mut from)?,
+            nodes: unpack_rows(&mut from)?,
+            launches: Pack::unpack(&mut from)?,
+            namespaces: Pack::unpack(&mut from)?,
+            node_pools: Pack::unpack(&mut from)?,
+            rows: unpack_rows(&mut from)?,
+            table_indexes: Vec::<(Arc<str>, Index)>::unpack(&mut from)?
+                .into_iter()
+                .map(|(table, index)| (Cow::Owned(table.to_string()), index))
+                .collect(),
+        };
+        if !from.is_at_end() {
+            return Err(from.bad());
+        }
+        Ok(image)
+    }
+}
+
+/// Packs rows of which no two share one.
+fn pack_rows<K: Pack, R: Pack>(out: &mut Packer, rows: &Rows<K, Arc<R>>) {
+    out.number(rows.len() as u64);
+    for (key, row) in rows {
+        key.pack(out);
+        row.is_some().pack(out);
+        if let Some(row) = row {
+            R::pack(row, out);
+        }
+    }
+}
+
+fn unpack_rows<K: Pack, R: Pack>(from: &mut Unpacker<'_>) -> Result<Rows<K, Arc<R>>, BadImage> {
+    let count = from.count()?;
+    let mut row = || Ok((K::unpack(from)?, Option::<R>::unpack(from)?.map(Arc::new)));
+    (0..count).map(|_| row()).collect()
+}
+
+/// Packs the jobs that others take their resources from, which can be a long chain: each behind the
+/// one that it takes them from itself.
+fn pack_sources<'r>(out: &mut Packer, jobs: impl Iterator<Item = &'r Option<Arc<Job>>>) {
+    let mut sources: Vec<&Arc<Job>> = Vec::new();
+    let mut seen = HashSet::new();
+    for job in jobs.flatten() {
+        let mut chain = Vec::new();
+        let mut next = job.resources_from.as_ref();
+        while let Some(job) = next.filter(|job| seen.insert(Arc::as_ptr(job))) {
+            chain.push(job);
+            next = job.resources_from.as_ref();
+        }
+        sources.extend(chain.into_iter().rev());
+    }
+    out.number(sources.len() as u64);
+    sources.into_iter().for_each(|job| job.pack(out));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fmt::Debug;
+    use std::path::Path;
+
+    use super::*;
+    use crate::entry::message::Message;
+    use crate::evidence::{self, LogType, Scanned};
+    use crate::fsm::Fsm;
+    use crate::fsm::rules::{Rules, Version};
+
+    /// Everything in a state, its lookups as well, in an order of its own.
+    fn all(state: &State) -> Vec<BTreeSet<String>> {
+        fn sorted<T: Debug>(values: impl IntoIterator<Item = T>) -> BTreeSet<String> {
+            values.into_iter().map(|value| format!("{value:?}")).collect()
+        }
+        let cell = |(key, cell): (&JobKey, &super::super::Cell)| {
+            let ids = (sorted(&cell.allocs), sorted(&cell.evals), sorted(&cell.deployments), sorted(&cell.children));
+            let live = (cell.live_allocs, cell.live_evals, cell.live_deployments);
+            format!("{key} {:?} {:?} {ids:?} {live:?}", cell.job, cell.summary)
+        };
+        let folded = state.folded.iter().map(|(key, ids)| format!("{key} {:?}", sorted(ids)));
+        let blocked = state.blocked.iter().map(|(key, ids)| format!("{key} {:?}", sorted(ids)));
+        vec![
+            sorted(state.cells.iter().map(cell)),
+            sorted(folded),
+            sorted(&state.versions),
+            sorted(&state.evals),
+            sorted(blocked),
+            sorted(&state.allocs),
+            sorted(&state.deployments),
+            sorted(&state.nodes),
+            sorted(&state.launches),
+            sorted(&state.namespaces),
+            sorted(&state.node_pools),
+            sorted(&state.rows),
+            sorted(&state.services_of_allocs),
+            sorted(&state.policies_of_jobs),
+            sorted(&state.table_indexes),
+        ]
+    }
+
+    /// A state with the rows of an image that was packed and unpacked.
+    fn again_from(mut state: State, image: &Image) -> State {
+        state.put_image(Image::from_bytes(&image.to_bytes()).unwrap());
+        state
+    }
+
+    /// Replays a fixture, and hands out the state after each entry.
+    fn replayed(name: &str, rules: Version, mut look: impl FnMut(u64, &State, &[Change])) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+        let evidence = evidence::open(&path).unwrap();
+        let mut fsm = Fsm::new(Rules::for_version(rules));
+        let all = Index(0)..=Index(u64::MAX);
+        let scanned = evidence.log.scan(all, &mut |met| {
+            if let Scanned::Entry(record) = met {
+                let message = (record.kind == LogType::Command).then(|| Message::read(record.data)).flatten();
+                let step = fsm.apply(&record, message.as_ref());
+                look(record.index.0, fsm.state(), &step.changes);
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        scanned.unwrap();
+    }
+
+    #[test]
+    fn a_state_comes_back_from_its_image_with_all_lookups() {
+        for name in ["real-2.0.5/s1", "horizontal_hey", "secrets", "switch_prefix_purge", "restart_inplace"] {
+            replayed(name, Version::NEWEST, |index, state, _| {
+                if index % 37 == 0 {
+                    let again = again_from(State::blank(), &state.image());
+                    for (ours, theirs) in all(&again).iter().zip(&all(state)) {
+                        assert_eq!(ours, theirs, "{name} at {index}");
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn what_was_written_since_an_image_goes_on_top_of_it() {
+        for name in ["real-2.0.5/s1", "secrets", "switch_prefix_purge", "child_comes_back"] {
+            let (mut kept, mut written) = (State::new(true), Written::default());
+            replayed(name, Version::NEWEST, |index, state, changes| {
+                changes.iter().for_each(|change| written.note(change));
+                if index % 23 == 0 {
+                    let image = state.image_of(&std::mem::take(&mut written));
+                    kept = again_from(std::mem::replace(&mut kept, State::blank()), &image);
+                    for (ours, theirs) in all(&kept).iter().zip(&all(state)) {
+                        assert_eq!(ours, theirs, "{name} at {index}");
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn what_rows_share_they_share_again() {
+        replayed("real-2.0.5/s1", Version::NEWEST, |index, state, _| {
+            if index % 100 != 0 {
+                return;
+            }
+            let shared = |state: &State| {
+                let same = |job: &&Arc<Job>| {
+                    let version = state.versions(&super::super::fold(&job.key)).and_then(|v| v.get(&job.version));
+                    version.is_some_and(|version| Arc::ptr_eq(version, job))
+                };
+                state.jobs().filter(same).count()
+            };
+            let again = again_from(State::blank(), &state.image());
+            assert_eq!(shared(&again), shared(state));
+        });
+    }
+
+    #[test]
+    fn a_damaged_image_is_an_error() {
+        let mut image = Vec::new();
+        replayed("real-2.0.5/s1", Version::NEWEST, |index, state, _| {
+            if index == 100 {
+                image = state.image().to_bytes();
+            }
+        });
+        assert!(Image::from_bytes(&[]).is_err());
+        for cut in (0..image.len()).step_by(7) {
+            assert!(Image::from_bytes(&image[..cut]).is_err());
+        }
+        for at in 0..image.len() {
+            let mut damaged = image.clone();
+            damaged[at] ^= 0x55;
+            // Another ID or number may be read; nothing may panic.
+            let _ = Image::from_bytes(&damaged);
+        }
+        image[0] ^= 1;
+        assert_eq!(Image::from_bytes(&image).unwrap_err(), BadImage { at: 0 });
+    }
+}

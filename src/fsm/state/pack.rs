@@ -1,0 +1,447 @@
+//! The bytes of an image: small numbers take one byte; a text, and a value that several rows
+//! share, stands once and has a number from then on.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use crate::fsm::id::{Id, Word};
+use crate::types::{Index, JobKey, Term};
+
+/// The bytes are no image of this format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the image of a state breaks off or is damaged at byte {at}")]
+pub struct BadImage {
+    /// Where, in bytes of the unpacked image.
+    pub at: usize,
+}
+
+type Result<T> = std::result::Result<T, BadImage>;
+
+/// How deep shared values may stand in each other. Rows do so twice or thrice; only the rows that
+/// jobs take their resources from make longer chains, and those are packed from the oldest on.
+const DEEPEST: usize = 64;
+
+/// Makes an image.
+#[derive(Default)]
+pub(super) struct Packer {
+    bytes: Vec<u8>,
+    texts: HashMap<Arc<str>, u64, RandomState>,
+    /// Shared values by their address, which stays the same while the state does.
+    shared: HashMap<usize, u64, RandomState>,
+}
+
+/// Reads an image.
+pub(super) struct Unpacker<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    texts: Vec<Arc<str>>,
+    words: Vec<Option<Word>>,
+    shared: Vec<Arc<dyn Any + Send + Sync>>,
+    depth: usize,
+}
+
+/// What an image can hold.
+pub(super) trait Pack: Sized {
+    /// Appends the value.
+    fn pack(&self, out: &mut Packer);
+
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// When the bytes are no such value.
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self>;
+}
+
+impl Packer {
+    /// The image.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// A number in groups of seven bits, the lowest first.
+    pub(super) fn number(&mut self, mut n: u64) {
+        while n >= 0x80 {
+            self.bytes.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.bytes.push(n as u8);
+    }
+
+    /// A text: its number where it was there before, else 0 and the text, which gets the next.
+    pub(super) fn text(&mut self, text: &str, shared: impl FnOnce() -> Arc<str>) {
+        if let Some(&known) = self.texts.get(text) {
+            return self.number(known);
+        }
+        self.number(0);
+        self.number(text.len() as u64);
+        self.bytes.extend_from_slice(text.as_bytes());
+        let next = self.texts.len() as u64 + 1;
+        self.texts.insert(shared(), next);
+    }
+}
+
+fn address<T>(value: &Arc<T>) -> usize {
+    Arc::as_ptr(value) as usize
+}
+
+impl<'a> Unpacker<'a> {
+    /// Reads from the beginning.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Unpacker { bytes, at: 0, texts: Vec::new(), words: Vec::new(), shared: Vec::new(), depth: 0 }
+    }
+
+    /// The bytes are no image of this format.
+    pub(super) fn bad(&self) -> BadImage {
+        BadImage { at: self.at }
+    }
+
+    /// All bytes were read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        let byte = *self.bytes.get(self.at).ok_or(BadImage { at: self.at })?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn take(&mut self, count: u64) -> Result<&'a [u8]> {
+        let end = usize::try_from(count).ok().and_then(|n| self.at.checked_add(n)).ok_or(self.bad())?;
+        let taken = self.bytes.get(self.at..end).ok_or(self.bad())?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self) -> Result<u64> {
+        let mut n = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err(self.bad())
+    }
+
+    /// How many values follow; each takes at least one byte.
+    pub(super) fn count(&mut self) -> Result<usize> {
+        let count = self.number()?;
+        let left = self.bytes.len() - self.at;
+        usize::try_from(count).ok().filter(|n| *n <= left).ok_or(self.bad())
+    }
+
+    /// The place of a text among the texts so far.
+    fn text(&mut self) -> Result<usize> {
+        match self.number()? {
+            0 => {
+                let length = self.number()?;
+                let text = std::str::from_utf8(self.take(length)?).map_err(|_| self.bad())?;
+                self.texts.push(text.into());
+                self.words.push(None);
+                Ok(self.texts.len() - 1)
+            }
+            known => usize::try_from(known - 1).map_err(|_| self.bad()),
+        }
+    }
+}
+
+impl Pack for u64 {
+    fn pack(&self, out: &mut Packer) {
+        out.number(*self);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.number()
+    }
+}
+
+impl Pack for u32 {
+    fn pack(&self, out: &mut Packer) {
+        out.number(u64::from(*self));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.number()?.try_into().map_err(|_| from.bad())
+    }
+}
+
+impl Pack for i64 {
+    fn pack(&self, out: &mut Packer) {
+        // Small negative numbers are short as well.
+        out.number((*self << 1 ^ *self >> 63) as u64);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let n = from.number()?;
+        Ok((n >> 1) as i64 ^ -((n & 1) as i64))
+    }
+}
+
+impl Pack for i32 {
+    fn pack(&self, out: &mut Packer) {
+        i64::from(*self).pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        i64::unpack(from)?.try_into().map_err(|_| from.bad())
+    }
+}
+
+impl Pack for bool {
+    fn pack(&self, out: &mut Packer) {
+        out.bytes.push(u8::from(*self));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        match from.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(from.bad()),
+        }
+    }
+}
+
+impl<const N: usize> Pack for [u8; N] {
+    fn pack(&self, out: &mut Packer) {
+        out.bytes.extend_from_slice(self);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.take(N as u64)?.try_into().map_err(|_| from.bad())
+    }
+}
+
+impl Pack for Index {
+    fn pack(&self, out: &mut Packer) {
+        self.0.pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.number().map(Index)
+    }
+}
+
+impl Pack for Term {
+    fn pack(&self, out: &mut Packer) {
+        self.0.pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.number().map(Term)
+    }
+}
+
+impl Pack for Arc<str> {
+    fn pack(&self, out: &mut Packer) {
+        out.text(self, || self.clone());
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let at = from.text()?;
+        from.texts.get(at).cloned().ok_or(from.bad())
+    }
+}
+
+impl Pack for Word {
+    fn pack(&self, out: &mut Packer) {
+        out.text(self.as_str(), || self.as_str().into());
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let at = from.text()?;
+        let (Some(text), Some(word)) = (from.texts.get(at), from.words.get_mut(at)) else { return Err(from.bad()) };
+        Ok(word.get_or_insert_with(|| Word::new(text)).clone())
+    }
+}
+
+impl Pack for Id {
+    fn pack(&self, out: &mut Packer) {
+        match self {
+            Id::Empty => out.bytes.push(0),
+            Id::Uuid(bytes) => {
+                out.bytes.push(1);
+                bytes.pack(out);
+            }
+            Id::Text(text) => {
+                out.bytes.push(2);
+                text.pack(out);
+            }
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        match from.byte()? {
+            0 => Ok(Id::Empty),
+            1 => Pack::unpack(from).map(Id::Uuid),
+            2 => Pack::unpack(from).map(Id::Text),
+            _ => Err(from.bad()),
+        }
+    }
+}
+
+impl<T: Pack + Any + Send + Sync> Pack for Arc<T> {
+    fn pack(&self, out: &mut Packer) {
+        if let Some(&known) = out.shared.get(&address(self)) {
+            return out.number(known);
+        }
+        out.number(0);
+        T::pack(self, out);
+        // Counted once it is whole: what stands in it was counted before.
+        let next = out.shared.len() as u64 + 1;
+        out.shared.insert(address(self), next);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let known = match from.number()? {
+            0 => {
+                if from.depth == DEEPEST {
+                    return Err(from.bad());
+                }
+                from.depth += 1;
+                let value = Arc::new(T::unpack(from)?);
+                from.depth -= 1;
+                from.shared.push(value.clone());
+                return Ok(value);
+            }
+            known => usize::try_from(known - 1).map_err(|_| from.bad())?,
+        };
+        from.shared.get(known).cloned().and_then(|value| value.downcast().ok()).ok_or(from.bad())
+    }
+}
+
+impl<T: Pack> Pack for Box<T> {
+    fn pack(&self, out: &mut Packer) {
+        T::pack(self, out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        T::unpack(from).map(Box::new)
+    }
+}
+
+impl<T: Pack + Ord> Pack for BTreeSet<T> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|value| value.pack(out));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let count = from.count()?;
+        (0..count).map(|_| T::unpack(from)).collect()
+    }
+}
+
+impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        for (key, value) in self {
+            key.pack(out);
+            value.pack(out);
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let count = from.count()?;
+        (0..count).map(|_| Ok((K::unpack(from)?, V::unpack(from)?))).collect()
+    }
+}
+
+impl<T: Pack> Pack for Option<T> {
+    fn pack(&self, out: &mut Packer) {
+        self.is_some().pack(out);
+        if let Some(value) = self {
+            value.pack(out);
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Ok(if bool::unpack(from)? { Some(T::unpack(from)?) } else { None })
+    }
+}
+
+impl<T: Pack> Pack for Vec<T> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|value| value.pack(out));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let count = from.count()?;
+        (0..count).map(|_| T::unpack(from)).collect()
+    }
+}
+
+impl<T: Pack> Pack for Arc<[T]> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|value| value.pack(out));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Vec::unpack(from).map(Into::into)
+    }
+}
+
+impl<A: Pack, B: Pack> Pack for (A, B) {
+    fn pack(&self, out: &mut Packer) {
+        self.0.pack(out);
+        self.1.pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Ok((A::unpack(from)?, B::unpack(from)?))
+    }
+}
+
+/// Packs structs field by field; that every field is named, the compiler checks.
+macro_rules! pack {
+    ($($row:ident { $($field:ident),* $(,)? })*) => {
+        $(impl Pack for $row {
+            fn pack(&self, out: &mut Packer) {
+                let $row { $($field),* } = self;
+                $($field.pack(out);)*
+            }
+
+            fn unpack(from: &mut Unpacker<'_>) -> std::result::Result<Self, BadImage> {
+                $(let $field = Pack::unpack(from)?;)*
+                Ok($row { $($field),* })
+            }
+        })*
+    };
+}
+pub(super) use pack;
+
+/// Packs enums of one value each: a number for the variant, then the value; that every variant is
+/// named, the compiler checks.
+macro_rules! pack_enum {
+    ($($name:ident { $($number:literal $variant:ident($value:ident))* })*) => {
+        $(impl Pack for $name {
+            fn pack(&self, out: &mut Packer) {
+                match self {
+                    $($name::$variant($value) => {
+                        out.number($number);
+                        $value.pack(out);
+                    })*
+                }
+            }
+
+            fn unpack(from: &mut Unpacker<'_>) -> std::result::Result<Self, BadImage> {
+                match from.number()? {
+                    $($number => Pack::unpack(from).map($name::$variant),)*
+                    _ => Err(from.bad()),
+                }
+            }
+        })*
+    };
+}
+pub(super) use pack_enum;
+
+pack! {
+    JobKey { namespace, id }
+}
