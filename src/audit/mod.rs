@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod finding;
+pub mod prove;
 pub mod report;
 
 mod cause;

@@ -164,6 +164,9 @@ pub struct AuditArgs {
     /// List every finding, not only the first of each kind, parent and counter.
     #[arg(long)]
     pub all: bool,
+    /// Test each listed cause: replay once more with the guilty entry altered, and see whether the count is right then.
+    #[arg(long)]
+    pub prove: bool,
     /// End with 0 whatever is found.
     #[arg(long)]
     pub exit_zero: bool,

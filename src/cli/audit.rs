@@ -11,7 +11,7 @@ use super::reporter::Reporter;
 use crate::audit::baseline::Baseline;
 use crate::audit::finding::{Finding, Severity};
 use crate::audit::report::{Base, EvidenceSummary, Gap, Judging, Report};
-use crate::audit::{Audit, Audited};
+use crate::audit::{Audit, Audited, prove};
 use crate::error::Error;
 use crate::evidence::{self, DamageKind};
 use crate::exit::Exit;
@@ -28,6 +28,7 @@ mod text;
 struct Options {
     path: PathBuf,
     all: bool,
+    prove: bool,
     exit_zero: bool,
     fail_on: Severity,
     baseline: Option<Baseline>,
@@ -96,6 +97,7 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
     Ok(Options {
         path: options::one_path("audit", &args.paths)?,
         all: args.all,
+        prove: args.prove,
         exit_zero: args.exit_zero,
         fail_on: match args.fail_on {
             FailOn::Error => Severity::Error,
@@ -157,7 +159,12 @@ fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error
     audited.findings.retain(wanted);
     let summary = summary(options, &replay, &audited, &ended);
     let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
-    Ok(Report::new(summary, audited, &options.judging(), reaches))
+    let mut report = Report::new(summary, audited, &options.judging(), reaches);
+    if options.prove {
+        let findings = report.findings.iter_mut().map(|reported| &mut reported.finding);
+        prove::prove(&*replay.evidence.log, || replay.again(), findings)?;
+    }
+    Ok(report)
 }
 
 /// The report on a log, or a range of it, without entries.

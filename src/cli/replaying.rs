@@ -15,7 +15,7 @@ use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::rules::{Rules, Version};
 use crate::fsm::state::State;
-use crate::notes::Notes;
+use crate::notes::{Level, Notes};
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Replayed, Subscriber};
 use crate::rows::LogBodies;
@@ -115,6 +115,8 @@ pub struct Prepared<'r> {
     /// The holes in the log, those below the base included; only looked for where there are snapshots.
     pub holes: Vec<Hole>,
     fsm: Fsm,
+    /// The index and term that the replay has come to.
+    at: (Index, Term),
     last: Index,
     reporter: &'r Reporter,
     allow_incomplete: bool,
@@ -170,6 +172,7 @@ pub fn prepare<'r>(
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
         base: (start.index, start.term),
+        at: (start.index, start.term),
         base_kind: base,
         holes: held.holes,
         range: found,
@@ -233,6 +236,7 @@ fn blind<'r>(
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
         base: (first.prev(), Term(0)),
+        at: (first.prev(), Term(0)),
         base_kind: Base::Empty,
         holes: Vec::new(),
         range: found,
@@ -266,14 +270,31 @@ impl Prepared<'_> {
     /// As [`Prepared::run`].
     pub fn run_to(&mut self, to: Index, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
         let mut watch =
-            Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
+            Watch { progress: self.reporter.progress("replaying", self.at.0.next(), to), unsure: Unsure::default() };
         let rules = self.fsm.rules().clone();
-        let mut later = Later::than(self.base.0, &self.evidence, &rules);
+        let mut later = Later::than(self.at.0, &self.evidence, &rules);
         let subscribers: &mut [&mut dyn Subscriber] = &mut [&mut watch, subscriber];
-        let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.base, to, &mut later, subscribers)?;
+        let reached = replay::replay(&*self.evidence.log, &mut self.fsm, self.at, to, &mut later, subscribers)?;
         watch.progress.finish();
-        self.base = (reached.index, reached.term);
+        self.at = (reached.index, reached.term);
         Ok(Ended { reached, unsure: watch.unsure })
+    }
+
+    /// The same replay at its base once more.
+    ///
+    /// # Errors
+    /// When the base's snapshot cannot be read.
+    pub fn again(&self) -> Result<(Fsm, (Index, Term)), Error> {
+        let rules = self.fsm.rules();
+        if self.blind {
+            let mut fsm = Fsm::new(rules.clone());
+            fsm.tolerate_missing();
+            return Ok((fsm, self.base));
+        }
+        // What is to be said of the snapshot was said when it was read first.
+        let said: Vec<(Level, String)> = Vec::new();
+        let start = start::at(&self.evidence, self.base_kind, rules, said)?;
+        Ok((start.fsm, (start.index, start.term)))
     }
 
     /// The state as the replay left it.
