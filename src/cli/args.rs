@@ -108,6 +108,9 @@ pub struct InfoArgs {
     /// Count the entries and their sizes by type, and list the largest; reads the whole log.
     #[arg(long)]
     pub types: bool,
+    /// Count the entries as well that can be carved from pages of a raft.db that no tree reaches.
+    #[arg(long)]
+    pub salvage: bool,
     /// Name a message type, as in 78=QuotaUsage; wins over a known number.
     #[arg(long, value_name = "NUMBER=NAME")]
     pub message_type: Vec<String>,
@@ -136,6 +139,10 @@ pub struct LogsArgs {
     /// The rules of the replay of --resolve, as in 1.0.4.
     #[arg(long, value_name = "VERSION", requires = "resolve")]
     pub rules: Vec<String>,
+    /// Carve entries as well from pages of a raft.db that no tree reaches: older copies, removed and replaced
+    /// entries, and those of a damaged file. They come after the log and are marked.
+    #[arg(long, conflicts_with = "resolve")]
+    pub salvage: bool,
     /// Which entries.
     #[command(flatten)]
     pub range: RangeArgs,

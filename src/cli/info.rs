@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::args::InfoArgs;
+use super::logs::salvage::{NO_BOLT_FILE, OVERTAKEN};
 use super::options::{self, Output};
 use super::reporter::Reporter;
 use crate::error::Error;
+use crate::evidence::salvage::{self, Carver};
 use crate::evidence::{self, Evidence, Log, Scanned};
 use crate::exit::Exit;
 use crate::notes::Notes;
@@ -31,6 +33,7 @@ const TAIL: u64 = 4096;
 struct Options {
     path: PathBuf,
     types: bool,
+    salvage: bool,
     names: crate::entry::message_type::MessageTypes,
     output: Output,
 }
@@ -46,6 +49,7 @@ fn checked(args: &InfoArgs, reporter: &Reporter) -> Result<Options, Error> {
     Ok(Options {
         path: options::one_path("info", &args.paths)?,
         types: args.types,
+        salvage: args.salvage,
         names: options::message_types(&args.message_type)?,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
@@ -53,12 +57,18 @@ fn checked(args: &InfoArgs, reporter: &Reporter) -> Result<Options, Error> {
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let Evidence { log, window, .. } = evidence::open(&options.path)?;
+    let (Evidence { log, window, .. }, carver) =
+        if options.salvage { salvage::open(&options.path)? } else { (evidence::open(&options.path)?, None) };
     window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let whole = options.types || window.size.is_none_or(|size| size <= SMALL);
     let tally = match log.bounds() {
         None => {
-            notes.note(format!("{}: the log is empty", window.path));
+            // A log whose root cannot be read is not empty; asking for it says so.
+            match log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(())) {
+                Err(error) if !options.salvage => return Err(error.into()),
+                Err(error) => notes.warn(error.to_string()),
+                Ok(()) => notes.note(format!("{}: the log is empty", window.path)),
+            }
             Tally::new(true)
         }
         Some((first, last)) => read(&*log, first, last, whole, reporter)?,
@@ -69,9 +79,15 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     for damage in &tally.damage {
         notes.warn(damage.detail.as_str());
     }
-    let report = Report::new(&window, &tally, options.types, &options.names);
+    let mut report = Report::new(&window, &tally, options.types, &options.names);
+    if let Some(carver) = &carver {
+        report.salvaged = Some(carved(carver, &*log, reporter)?);
+    } else if options.salvage {
+        notes.note(NO_BOLT_FILE);
+    }
     table::print(&report, &options.output)?;
-    Ok(if tally.is_damaged() { Exit::Failure } else { Exit::Success })
+    let lost = carver.is_some() && log.bounds().is_none();
+    Ok(if lost || tally.is_damaged() { Exit::Failure } else { Exit::Success })
 }
 
 /// Reads the log, or its end.
@@ -90,4 +106,17 @@ fn read(log: &dyn Log, first: Index, last: Index, whole: bool, reporter: &Report
         ControlFlow::Continue(())
     })?;
     Ok(tally)
+}
+
+/// Counts what can be carved.
+fn carved(carver: &Carver, log: &dyn Log, mut notes: &Reporter) -> Result<report::Salvaged, Error> {
+    let mut found = report::Salvaged { page_size: carver.page_size(), ..report::Salvaged::default() };
+    carver.carve(log, Index(0)..=Index(u64::MAX), &mut |carved| {
+        found.add(&carved);
+        ControlFlow::Continue(())
+    })?;
+    if !carver.is_unchanged() {
+        notes.warn(OVERTAKEN);
+    }
+    Ok(found)
 }

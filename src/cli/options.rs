@@ -201,6 +201,16 @@ impl Range {
         self.from.is_some()
     }
 
+    /// The ends where they are plain indexes or left open, which need no log to be known.
+    pub fn plain(&self) -> Option<(Index, Index)> {
+        let plain = |end: Option<End>, open: u64| match end {
+            None => Some(Index(open)),
+            Some(End::Index(IndexExpr::At(n))) => Some(Index(n)),
+            Some(_) => None,
+        };
+        Some((plain(self.from, 0)?, plain(self.to, u64::MAX)?))
+    }
+
     /// The first and last entry that are meant in a log that reaches from `oldest` (the base of a
     /// replay, else the first entry) to `last`. `None` when all entries are older than `--since`.
     ///

@@ -41,6 +41,8 @@ pub enum Store {
     Json(JsonLog),
     /// Nothing: there are only snapshots. The path that was given.
     None(String),
+    /// A bolt file whose log cannot be read; only carving finds something in it.
+    Lost(File),
 }
 
 impl Store {
@@ -50,7 +52,7 @@ impl Store {
             Store::RaftDb(db) => Some(&**db),
             Store::Wal(wal) => Some(wal),
             Store::Json(json) => Some(json),
-            Store::None(_) => None,
+            Store::None(_) | Store::Lost(_) => None,
         }
     }
 
@@ -61,6 +63,7 @@ impl Store {
             Store::Wal(wal) => wal.path(),
             Store::Json(json) => json.file().path(),
             Store::None(path) => path,
+            Store::Lost(file) => file.path(),
         }
     }
 
@@ -162,7 +165,7 @@ fn in_file(file: File, beside: Option<Dir>, layer: usize, mut notes: Vec<String>
 fn open_bolt(file: File) -> Result<Bolt, EvidenceError> {
     let path = file.path().to_string();
     Bolt::open(file).map_err(|error| {
-        let detail = format!("neither meta page of this bolt file is valid (page 0: {error}); try --salvage");
+        let detail = format!("neither meta page of this bolt file is valid (page 0: {error}); try `logs --salvage`");
         EvidenceError::Unreadable { path, detail }
     })
 }
@@ -172,7 +175,7 @@ fn describe(head: &[u8], len: u64) -> String {
     let what = if len == 0 {
         "the file is empty".to_string()
     } else if head.iter().all(|&byte| byte == 0) {
-        format!("the file begins with zeros ({len} bytes in all)")
+        format!("the file begins with zeros ({len} bytes in all); if it was a raft.db, try `logs --salvage`")
     } else if head.starts_with(&[0x0d, 0x6b, 0xeb, 0x58]) {
         return "this is one segment of a write-ahead log; give the directory that it lies in".into();
     } else if is_text(head) {

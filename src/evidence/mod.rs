@@ -10,6 +10,7 @@ mod locate;
 pub mod parcel;
 pub mod place;
 pub mod raftdb;
+pub mod salvage;
 mod search;
 mod sequence;
 pub mod snapshot;
@@ -187,14 +188,18 @@ pub struct Evidence {
 /// When there is no such path, when nothing there is evidence, and when the log cannot be read at all.
 pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
     let found = locate::locate(path)?;
+    Ok(opened(found))
+}
+
+fn opened(found: locate::Found) -> Evidence {
     let window = window::of(&found.store, found.notes);
     let log: Box<dyn Log> = match found.store {
         locate::Store::RaftDb(db) => db,
         locate::Store::Wal(wal) => Box::new(wal),
         locate::Store::Json(json) => Box::new(json),
-        locate::Store::None(_) => Box::new(NoLog),
+        locate::Store::None(_) | locate::Store::Lost(_) => Box::new(NoLog),
     };
-    Ok(Evidence { log, snapshots: found.snapshots, window })
+    Evidence { log, snapshots: found.snapshots, window }
 }
 
 /// The log of evidence that has none.

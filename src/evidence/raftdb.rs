@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bolt::meta::Meta;
 use super::bolt::page::{Pager, Root};
-use super::bolt::tree::{self, Direction, Item, Lost, Met, WalkError};
+use super::bolt::tree::{self, Direction, Item, Lost, Met, Seen, WalkError};
 use super::bolt::{ATTEMPTS, BETWEEN_ATTEMPTS, Bolt, Buckets};
 use super::file::Shape;
 use super::sequence::{Bad, Hole, Sequence};
@@ -44,6 +44,20 @@ pub struct RaftDb {
     stable: Stable,
     lookups: Mutex<Lookups>,
     notes: Vec<String>,
+}
+
+/// The pages that the log accounts for; see [`RaftDb::whole_pages`].
+#[derive(Debug, Default)]
+pub struct WholePages {
+    good: Seen,
+    doubtful: Seen,
+}
+
+impl WholePages {
+    /// True where the log holds all that is on the page.
+    pub fn contains(&self, page: u64) -> bool {
+        self.good.contains(page) && !self.doubtful.contains(page)
+    }
 }
 
 /// One state of the file.
@@ -242,6 +256,23 @@ impl RaftDb {
         &self.notes
     }
 
+    /// The leaf pages of which every element is an entry of the log. What such a page holds needs no
+    /// carving; a page with something else on it may hold more than the log tells.
+    pub fn whole_pages(&self) -> WholePages {
+        let mut pages = WholePages::default();
+        let view = &self.opened;
+        let Some(root) = view.logs else { return pages };
+        // Beside a writing server or past damage the set is smaller, and more is carved and compared.
+        let _ = view.walk(&mut view.pager(Shape::WALK), root, None, Direction::Forward, &mut |met| {
+            if let Met::Item(item) = met {
+                let good = item.in_bounds && judge(&item).is_ok();
+                if good { &mut pages.good } else { &mut pages.doubtful }.insert(item.page);
+            }
+            ControlFlow::Continue(())
+        });
+        pages
+    }
+
     /// An error where a newer state of the file does not hold the entries from `start` on any more.
     fn holds(&self, view: &View, start: u64) -> Result<(), EvidenceError> {
         let wanted = self.bounds.map_or(0, |(first, _)| first.0).max(start);
@@ -321,7 +352,7 @@ impl Log for RaftDb {
                     return Ok(());
                 }
                 Err(WalkError::Root(error)) => {
-                    return Err(view.unreadable(format!("the log cannot be read: {error}")));
+                    return Err(view.unreadable(format!("the log cannot be read: {error}; try `logs --salvage`")));
                 }
                 Err(WalkError::Changed) => {
                     // Pages that were only seen while the server wrote are no damage.
@@ -499,7 +530,7 @@ fn choose_state(bolt: &Bolt, notes: &mut Vec<String>) -> Result<(usize, Meta, Bu
     if let Some(partial) = partial {
         return Ok(partial);
     }
-    let detail = format!("no state of the file can be read: {}; try --salvage", reasons.join("; "));
+    let detail = format!("no state of the file can be read: {}; try `logs --salvage`", reasons.join("; "));
     Err(Failure::Evidence(EvidenceError::Unreadable { path: bolt.file().path().into(), detail }))
 }
 

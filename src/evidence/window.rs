@@ -174,6 +174,10 @@ pub fn of(store: &Store, mut notes: Vec<String>) -> Window {
             window.size = Some(json.file().len());
             notes.extend_from_slice(json.notes());
         }
+        Store::Lost(file) => {
+            window.store = StoreKind::Boltdb;
+            window.size = Some(file.len());
+        }
         Store::None(_) => {}
     }
     if let Some(log) = store.log() {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::tally::{Count, Kind, Tally, WriterAt, older};
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::raftdb::Stable;
+use crate::evidence::salvage::Carved;
 use crate::evidence::window::{BoltFacts, Configuration, StoreKind, TermSpan, Window};
 use crate::evidence::{Damage, DamageKind};
 use crate::types::{Index, Term};
@@ -49,9 +50,43 @@ pub struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bolt: Option<&'a BoltFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub salvaged: Option<Salvaged>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<TypeRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest: Option<Vec<LargeRow>>,
+}
+
+/// What `--salvage` carves: entries that are no part of the log.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Salvaged {
+    /// Bytes of a page, from a meta page or made out from the pages themselves.
+    pub page_size: u32,
+    pub entries: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_index: Option<Index>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_index: Option<Index>,
+    /// Those at whose index the log holds another term.
+    pub superseded: u64,
+    /// Those at whose index the log holds other content of the same term.
+    pub other_content: u64,
+    /// Those at whose index the log holds nothing.
+    pub not_in_log: u64,
+}
+
+impl Salvaged {
+    /// Counts an entry; entries come in order of index.
+    pub fn add(&mut self, carved: &Carved<'_>) {
+        self.entries += 1;
+        self.first_index.get_or_insert(carved.record.index);
+        self.last_index = Some(carved.record.index);
+        match carved.live_term {
+            None => self.not_in_log += 1,
+            Some(term) if term == carved.record.term => self.other_content += 1,
+            Some(_) => self.superseded += 1,
+        }
+    }
 }
 
 /// Indexes that are missing between two that are there, both ends inclusive.
@@ -127,6 +162,7 @@ impl<'a> Report<'a> {
             writer: writer(tally.writer, tally.newest_type),
             stable: &window.stable,
             bolt: window.bolt.as_ref(),
+            salvaged: None,
             types: types.then(|| type_rows(tally, names)),
             largest: types.then(|| {
                 let row = |l: &super::tally::Large| LargeRow {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::report::{LargeRow, Report, TypeRow};
+use super::report::{LargeRow, Report, Salvaged, TypeRow};
 use crate::cli::options::Output;
 use crate::error::Error;
 use crate::render::text::visible;
@@ -162,6 +162,9 @@ fn summary(report: &Report<'_>) -> String {
         let more = if n > first.len() as u64 { ", …" } else { "" };
         line("Undecodable", &format!("{n} entries: {list}{more}"));
     }
+    if let Some(found) = &report.salvaged {
+        line("Carved", &carved(found));
+    }
     match report.servers {
         Some(found) => {
             for server in &found.servers {
@@ -182,6 +185,16 @@ fn summary(report: &Report<'_>) -> String {
         line("Stable", &format!("current term {term}{vote}"));
     }
     text
+}
+
+fn carved(found: &Salvaged) -> String {
+    let (Some(first), Some(last)) = (found.first_index, found.last_index) else {
+        return "nothing that the log does not hold".to_owned();
+    };
+    format!(
+        "{} entries between index {first} and {last}: {} not in the log, {} of another term than the log's, {} of other content",
+        found.entries, found.not_in_log, found.superseded, found.other_content
+    )
 }
 
 fn entries(report: &Report<'_>) -> String {

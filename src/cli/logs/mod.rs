@@ -18,8 +18,9 @@ use crate::types::Index;
 
 mod resolve;
 mod row;
+pub mod salvage;
 
-use row::Decoder;
+use row::{Decoder, Salvaged};
 
 /// What `logs` was asked for.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ struct Options {
     range: Range,
     rows: Rows,
     output: Output,
+    salvage: bool,
 }
 
 /// Prints the entries.
@@ -49,10 +51,14 @@ fn checked(args: &LogsArgs, reporter: &Reporter) -> Result<Options, Error> {
         range: Range::new(&args.range)?,
         rows: Rows::new(&args.filter)?,
         output: Output::new(&args.output, Format::Table, reporter)?,
+        salvage: args.salvage,
     })
 }
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
+    if options.salvage {
+        return salvage::print(options, reporter);
+    }
     let mut notes = reporter;
     let mut out = render::rows(&options.output.style, &row::SHAPE, options.output.stdout());
     if let Some(replaying) = &options.resolve {
@@ -68,6 +74,8 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let log = &*evidence.log;
     let Some((first, last)) = log.bounds() else {
+        // A log whose root cannot be read is not empty; asking for it says so.
+        log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(()))?;
         notes.note(format!("{}: the log is empty", evidence.window.path));
         out.finish()?;
         return Ok(Exit::Success);
@@ -113,7 +121,7 @@ struct Listing<'l, 'p> {
 impl Subscriber for Listing<'_, '_> {
     fn entry(&mut self, entry: Replayed<'_>) {
         if entry.record.index >= self.from {
-            self.pass.entry(entry.record, Some(&entry));
+            self.pass.entry(entry.record, Some(&entry), None);
         }
     }
 
@@ -142,7 +150,7 @@ impl<'p> Pass<'p> {
         Pass {
             options,
             last,
-            decoder: Decoder::new(options.output.redactor(), with_facts),
+            decoder: Decoder::new(options.output.redactor(), with_facts, options.salvage),
             out,
             printed: 0,
             unsure: Vec::new(),
@@ -166,7 +174,7 @@ impl<'p> Pass<'p> {
             match &scanned {
                 Scanned::Entry(record) => {
                     progress.tick(record.index);
-                    self.entry(record, None);
+                    self.entry(record, None, None);
                 }
                 Scanned::Damaged(damage) => self.damage(damage, reporter),
             }
@@ -175,8 +183,9 @@ impl<'p> Pass<'p> {
         Ok(())
     }
 
-    /// Prints an entry, if the filter lets it through; `replayed` knows what it names.
-    fn entry(&mut self, record: &Record<'_>, replayed: Option<&Replayed<'_>>) {
+    /// Prints an entry, if the filter lets it through; `replayed` knows what it names, `salvaged` where a
+    /// carved one comes from.
+    fn entry(&mut self, record: &Record<'_>, replayed: Option<&Replayed<'_>>, salvaged: Option<Salvaged>) {
         let Rows { filter, types, .. } = &self.options.rows;
         if self.is_done() || !filter.may_match(record.index, record.term, carried::entry_type(record), self.last) {
             return;
@@ -195,7 +204,7 @@ impl<'p> Pass<'p> {
             }
             facts = Some(found);
         }
-        let row = self.decoder.row(record, types, facts);
+        let row = self.decoder.row(record, types, facts, salvaged);
         self.damaged |= row.is_broken();
         self.printed += 1;
         self.failed = self.out.row(&row).err();

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use crate::entry::json::BodyWriter;
 use crate::entry::message_type::MessageTypes;
+use crate::evidence::salvage::Carved;
 use crate::evidence::{LogType, Record};
 use crate::filter::{Facts, JobFact, carried};
 use crate::redact::Redactor;
 use crate::render::json_text::Object;
 use crate::render::{Cell, Column, Row, Shape, Tone};
+use crate::types::Term;
 
 /// The columns of `logs`.
 pub static SHAPE: Shape = Shape {
@@ -25,6 +27,58 @@ pub static SHAPE: Shape = Shape {
     csv: &["LogType", "Term", "Index", "CommandType", "IgnoreUnknownTypeFlag", "AppendedAt", "Body", "Error"],
 };
 
+/// The columns of `logs --salvage`.
+pub static SALVAGE_SHAPE: Shape = Shape {
+    table: &[
+        Column::number("Term"),
+        Column::number("Index"),
+        Column::text("Command"),
+        Column::text("Job"),
+        Column::text("Status"),
+        Column::number("Bytes"),
+        Column::text("AppendedAt"),
+        Column::text("Carries"),
+        Column::text("Salvaged"),
+    ],
+    csv: &[
+        "LogType",
+        "Term",
+        "Index",
+        "CommandType",
+        "IgnoreUnknownTypeFlag",
+        "AppendedAt",
+        "Body",
+        "Error",
+        "Salvaged",
+    ],
+};
+
+/// Where a carved entry comes from, and what the log holds in its place.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Salvaged {
+    page: u64,
+    offset: u64,
+    /// The term of the live log's entry at this index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live_term: Option<Term>,
+}
+
+impl Salvaged {
+    /// The origin of a carved entry.
+    pub fn of(carved: &Carved<'_>) -> Self {
+        Salvaged { page: carved.page, offset: carved.offset, live_term: carved.live_term }
+    }
+
+    fn words(&self, term: Term) -> String {
+        match self.live_term {
+            None => format!("page {}, not in the log", self.page),
+            Some(live) if live == term => format!("page {}, other content in the log", self.page),
+            Some(live) => format!("page {}, term {live} in the log", self.page),
+        }
+    }
+}
+
 /// Decodes entries, one after the other, with the same buffers and the same numbering of secrets.
 #[derive(Debug)]
 pub struct Decoder {
@@ -32,21 +86,25 @@ pub struct Decoder {
     redactor: Redactor,
     /// The facts of a row are wanted whether a filter looked at them or not.
     with_facts: bool,
+    /// The rows are of [`SALVAGE_SHAPE`].
+    salvaging: bool,
     body: Vec<u8>,
 }
 
 impl Decoder {
     /// A decoder that has seen nothing.
-    pub fn new(redactor: Redactor, with_facts: bool) -> Self {
-        Decoder { writer: BodyWriter::new(), redactor, with_facts, body: Vec::new() }
+    pub fn new(redactor: Redactor, with_facts: bool, salvaging: bool) -> Self {
+        Decoder { writer: BodyWriter::new(), redactor, with_facts, salvaging, body: Vec::new() }
     }
 
-    /// The row of one entry; `facts` are its facts, where they are known already.
+    /// The row of one entry; `facts` are its facts, where they are known already, and `salvaged` its
+    /// origin where it is no entry of the log.
     pub fn row<'r>(
         &'r mut self,
         record: &'r Record<'r>,
         types: &'r MessageTypes,
         facts: Option<Facts<'r>>,
+        salvaged: Option<Salvaged>,
     ) -> EntryRow<'r> {
         self.body.clear();
         let command = match (record.kind, record.data.first()) {
@@ -61,7 +119,16 @@ impl Decoder {
             Err(e) => Some(format!("the body cannot be decoded: {e}")),
         };
         let facts = if self.with_facts { facts.or_else(|| Some(carried::facts(record).0)) } else { facts };
-        EntryRow { record, command, name: command.map(|b| types.name(b & 0x7f)), facts, body: &self.body, error }
+        EntryRow {
+            record,
+            command,
+            name: command.map(|b| types.name(b & 0x7f)),
+            facts,
+            body: &self.body,
+            error,
+            salvaging: self.salvaging,
+            salvaged,
+        }
     }
 }
 
@@ -77,6 +144,8 @@ pub struct EntryRow<'r> {
     /// The body as JSON; empty where there is none.
     body: &'r [u8],
     error: Option<String>,
+    salvaging: bool,
+    salvaged: Option<Salvaged>,
 }
 
 impl EntryRow<'_> {
@@ -114,6 +183,10 @@ impl Row for EntryRow<'_> {
         if let Some(error) = &self.error {
             row.text("Error", error);
         }
+        if let Some(salvaged) = &self.salvaged {
+            // Three numbers: this cannot fail.
+            let _ = serde_json::to_writer(row.key("Salvaged"), salvaged);
+        }
         row.close();
     }
 
@@ -125,7 +198,7 @@ impl Row for EntryRow<'_> {
             Some(error) => Cell::toned(error.as_str(), Tone::Bad),
             None => Cell::toned(self.facts.as_ref().map(carried_ids).unwrap_or_default(), Tone::Dim),
         };
-        vec![
+        let mut cells = vec![
             self.record.term.to_string().into(),
             self.record.index.to_string().into(),
             self.what().into(),
@@ -134,7 +207,12 @@ impl Row for EntryRow<'_> {
             self.record.data.len().to_string().into(),
             self.record.appended_at.map(|t| format!("{t:.3}")).unwrap_or_default().into(),
             carries,
-        ]
+        ];
+        if self.salvaging {
+            let origin = self.salvaged.map(|s| s.words(self.record.term)).unwrap_or_default();
+            cells.push(Cell::toned(origin, Tone::Doubtful));
+        }
+        cells
     }
 }
 

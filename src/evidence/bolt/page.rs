@@ -32,6 +32,8 @@ const OVERFLOW: usize = COUNT + 2;
 pub const BRANCH: u16 = 0x01;
 /// Page flag: the elements are keys and values.
 pub const LEAF: u16 = 0x02;
+const META: u16 = 0x04;
+const FREELIST: u16 = 0x10;
 const BUCKET: u32 = 0x01;
 
 /// Page spans up to this size are held whole; of larger ones only the part that is asked for.
@@ -166,6 +168,11 @@ pub enum PageError {
     },
 }
 
+/// Whether these are the flags of a page: exactly one of the four kinds.
+pub fn is_page_kind(flags: u16) -> bool {
+    matches!(flags, BRANCH | LEAF | META | FREELIST)
+}
+
 /// Where a bucket's tree begins (storage.md 2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
@@ -249,6 +256,16 @@ impl Page {
         (fits && value_len <= LARGEST_VALUE).then_some(element)
     }
 
+    /// Bytes of the page with its overflow, as its header claims.
+    pub fn span(&self) -> u64 {
+        self.span
+    }
+
+    /// Offset in the file at which the value of an element ends, in bytes.
+    pub fn value_end(&self, element: &LeafElement) -> u64 {
+        self.value_offset(element) + element.value_len
+    }
+
     /// Offset in the file at which the value of an element begins, in bytes.
     pub fn value_offset(&self, element: &LeafElement) -> u64 {
         self.offset + element.key_at + element.key_len
@@ -321,6 +338,13 @@ impl Pager {
             Root::Page(id) => self.page(id),
             Root::Inline { offset, len } => self.load(0, offset, Some(len)),
         }
+    }
+
+    /// True where a page of any kind begins at this position: its header names the position itself.
+    pub fn begins_at(&mut self, id: u64) -> bool {
+        let offset = id.checked_mul(self.page_size);
+        let head = offset.and_then(|offset| self.chunks.read(offset, HEADER_SIZE as usize).ok());
+        head.and_then(|head| self.header(&head)).is_some_and(|(found, flags, _, _)| found == id && is_page_kind(flags))
     }
 
     /// A branch or leaf page by its id.

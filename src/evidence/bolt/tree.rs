@@ -113,13 +113,19 @@ fn below(key: &[u8], upper: &Bound) -> bool {
     upper.as_deref().is_none_or(|upper| key < upper)
 }
 
-/// The pages that a walk has used, 4096 to a block.
-#[derive(Default)]
-struct Seen(HashMap<u64, Box<[u64; 64]>, foldhash::fast::FixedState>);
+/// A set of pages, 4096 to a block.
+#[derive(Debug, Default)]
+pub struct Seen(HashMap<u64, Box<[u64; 64]>, foldhash::fast::FixedState>);
 
 impl Seen {
-    /// True the first time.
-    fn insert(&mut self, id: u64) -> bool {
+    /// True where the page is in the set.
+    pub fn contains(&self, id: u64) -> bool {
+        let (word, bit) = ((id >> 6 & 63) as usize, 1 << (id & 63));
+        self.0.get(&(id >> 12)).is_some_and(|block| block[word] & bit != 0)
+    }
+
+    /// Adds a page; true the first time.
+    pub fn insert(&mut self, id: u64) -> bool {
         let block = self.0.entry(id >> 12).or_insert_with(|| Box::new([0; 64]));
         let (word, bit) = ((id >> 6 & 63) as usize, 1 << (id & 63));
         let fresh = block[word] & bit == 0;

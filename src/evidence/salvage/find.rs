@@ -1,0 +1,74 @@
+//! Opens evidence for carving, the bolt file of a log that cannot be read included.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::file::File;
+use super::super::locate::{self, Found, Store};
+use super::super::parcel::{self, Packing};
+use super::super::place::Dir;
+use super::super::raftdb::WholePages;
+use super::super::{Evidence, EvidenceError, opened};
+use super::Carver;
+use crate::evidence::bolt::Bolt;
+
+/// A tar in a gzip in a gzip is as deep as anybody packs.
+const MOST_LAYERS: usize = 4;
+
+/// As [`crate::evidence::open`], with a carver of its bolt file; `None` where the log is in no bolt
+/// file. A bolt file whose log cannot be read has an empty log here, and notes that say why.
+///
+/// # Errors
+/// As [`crate::evidence::open`], where there is no bolt file to carve either.
+pub fn open(path: &Path) -> Result<(Evidence, Option<Carver>), EvidenceError> {
+    let error = match locate::locate(path) {
+        Ok(found) => {
+            let carver = match &found.store {
+                Store::RaftDb(db) => Some(Carver::of(db.bolt(), db.whole_pages())),
+                _ => None,
+            };
+            return Ok((opened(found), carver));
+        }
+        Err(error) => error,
+    };
+    let Some(file) = bolt_file(path) else { return Err(error) };
+    let carver = match Bolt::open(file.clone()) {
+        Ok(bolt) => Some(Carver::of(&bolt, WholePages::default())),
+        Err(_) => Carver::probed(file.clone())?,
+    };
+    let Some(carver) = carver else {
+        let detail = "no page of a bolt file can be made out in it, so nothing can be carved; give another copy";
+        return Err(EvidenceError::Unreadable { path: file.path().into(), detail: detail.into() });
+    };
+    let notes = vec![format!("there is no live log, only carved entries can be had: {error}")];
+    let found = Found { store: Store::Lost(file), snapshots: Vec::new(), notes };
+    Ok((opened(found), Some(carver)))
+}
+
+/// The file that a path means for carving, without regard to what its first bytes are.
+fn bolt_file(path: &Path) -> Option<File> {
+    if path.as_os_str() == "-" {
+        return None;
+    }
+    if path.is_dir() {
+        return raft_db_below(&Dir::Disk(path.to_path_buf()));
+    }
+    let mut file = File::open(path).ok()?;
+    for _ in 0..MOST_LAYERS {
+        let head = file.read_up_to(0, 4096).ok()?;
+        file = match parcel::packing(&head) {
+            None => return Some(file),
+            Some(Packing::Tar) => {
+                let parcel = parcel::open_tar(&file, &mut Vec::new()).ok()?;
+                return raft_db_below(&Dir::Parcel(Arc::new(parcel), String::new()));
+            }
+            Some(packing) => parcel::unpack(&file, packing, &mut Vec::new()).ok()?,
+        };
+    }
+    None
+}
+
+fn raft_db_below(dir: &Dir) -> Option<File> {
+    let raft = [dir.dir("server").and_then(|dir| dir.dir("raft")), dir.dir("raft"), Some(dir.clone())];
+    raft.iter().flatten().find_map(|raft| raft.file("raft.db")?.open().ok())
+}
