@@ -73,6 +73,27 @@ fn a_cause_that_is_planted_wrongly_is_refuted() {
 }
 
 #[test]
+fn a_reconcile_is_previewed_as_the_next_entry_of_the_log_does_it() {
+    // The log of the case has a reconcile at 22: what it did is what the audit up to 21 says it would do.
+    let case = fixture("healed_by_reconcile");
+    let ask = |rest: &[&str]| run(&[&["audit", "--preview-reconcile", "--last-index", "21"], rest, &[&case]].concat());
+    let report = ask(&["--json"]).json();
+    check_schema("audit", &report);
+    let rows =
+        run_to(0, &["timeline", "--from-index", "22", "--last-index", "22", "--format", "ndjson", &case]).ndjson();
+    let previewed = report["preview"].as_array().unwrap();
+    let parent = previewed.iter().find(|p| p["job"] == "invoice_mailer").unwrap();
+    let done = rows.iter().find(|row| row["job"] == "invoice_mailer").unwrap();
+    assert_eq!(parent["then"]["children"], done["children"]);
+    assert_ne!(parent["now"]["children"], done["children"]);
+    let text = ask(&[]).stdout;
+    assert!(text.contains("invoice_mailer: from Pending 0, Running -1"), "{text}");
+    let healthy = run_to(0, &["audit", "--preview-reconcile", "--json", &fixture("healthy")]).json();
+    assert!(healthy["preview"].is_array());
+    assert!(run_to(0, &["audit", "--json", &fixture("healthy")]).json().get("preview").is_none());
+}
+
+#[test]
 fn the_command_prints_the_proof() {
     let hey = fixture("horizontal_hey");
     let report = run_to(1, &["audit", "--prove", "--rules", "1.0.4", "--json", &hey]).json();

@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod finding;
+pub mod preview;
 pub mod prove;
 pub mod report;
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::Audited;
 use super::baseline::Baseline;
 use super::finding::{Finding, Severity};
+use super::preview::Preview;
 use crate::exit::Exit;
 use crate::types::{Index, JobKey, Term};
 
@@ -90,6 +91,9 @@ pub struct Report {
     pub complete: bool,
     /// The findings, in order of index.
     pub findings: Vec<Reported>,
+    /// What `nomad system reconcile summaries` would change now; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Vec<Preview>>,
     /// Every parent that was watched, in order; for the formats that list what is right as well.
     #[serde(skip)]
     pub parents: Vec<JobKey>,
@@ -152,7 +156,15 @@ impl Report {
         for reported in &mut findings {
             reported.known = judging.knows(&reported.finding);
         }
-        Report { schema_version: SCHEMA_VERSION, evidence, verdict, complete, findings, parents: audited.parents }
+        Report {
+            schema_version: SCHEMA_VERSION,
+            evidence,
+            verdict,
+            complete,
+            findings,
+            preview: None,
+            parents: audited.parents,
+        }
     }
 
     /// The exit code. With `allow_incomplete` an inconclusive verdict is a warning's matter only.

@@ -174,6 +174,9 @@ pub struct AuditArgs {
     /// Test each listed cause: replay once more with the guilty entry altered, and see whether the count is right then.
     #[arg(long)]
     pub prove: bool,
+    /// Also tell what `nomad system reconcile summaries` would make of the counts now.
+    #[arg(long)]
+    pub preview_reconcile: bool,
     /// End with 0 whatever is found.
     #[arg(long)]
     pub exit_zero: bool,

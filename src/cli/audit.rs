@@ -29,6 +29,7 @@ struct Options {
     path: PathBuf,
     all: bool,
     prove: bool,
+    preview: bool,
     exit_zero: bool,
     fail_on: Severity,
     baseline: Option<Baseline>,
@@ -98,6 +99,7 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
         path: options::one_path("audit", &args.paths)?,
         all: args.all,
         prove: args.prove,
+        preview: args.preview_reconcile,
         exit_zero: args.exit_zero,
         fail_on: match args.fail_on {
             FailOn::Error => Severity::Error,
@@ -163,6 +165,9 @@ fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error
     if options.prove {
         let findings = report.findings.iter_mut().map(|reported| &mut reported.finding);
         prove::prove(&*replay.evidence.log, || replay.again(), findings)?;
+    }
+    if options.preview {
+        report.preview = Some(replay.preview_reconcile()?);
     }
     Ok(report)
 }

@@ -7,6 +7,7 @@ use super::args::ReplayArgs;
 use super::options::Range;
 use super::reporter::Reporter;
 use super::what_if::WhatIf;
+use crate::audit::preview::{self, Preview};
 use crate::base::{Base, Holdings, Hole};
 use crate::error::Error;
 use crate::evidence::{self, Damage, DamageKind, Evidence};
@@ -295,6 +296,14 @@ impl Prepared<'_> {
         let said: Vec<(Level, String)> = Vec::new();
         let start = start::at(&self.evidence, self.base_kind, rules, said)?;
         Ok((start.fsm, (start.index, start.term)))
+    }
+
+    /// What a reconcile right after the replay would change.
+    ///
+    /// # Errors
+    /// As [`preview::preview`].
+    pub fn preview_reconcile(&mut self) -> Result<Vec<Preview>, Error> {
+        Ok(preview::preview(&mut self.fsm, self.at)?)
     }
 
     /// The state as the replay left it.

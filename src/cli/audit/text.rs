@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use super::super::timeline::groups;
 use crate::audit::finding::{Cause, Committed, Finding, Kind, Severity, Until};
+use crate::audit::preview::Preview;
 use crate::audit::report::{Report, Reported, Verdict};
 use crate::entry::message_type::short;
 use crate::render::text::{visible, wrapped};
 use crate::render::{Style, Tone, table};
+use crate::timeline::JobView;
 
 /// The report in words: a paragraph for each finding, and the verdict.
 pub fn report(report: &Report, fail_on: Severity, style: &Style) -> String {
@@ -16,8 +19,27 @@ pub fn report(report: &Report, fail_on: Severity, style: &Style) -> String {
     for reported in &report.findings {
         paragraph(&mut text, reported, &mut told, style);
     }
+    preview(&mut text, report, style);
     verdict(&mut text, report, fail_on, style);
     text
+}
+
+/// What a reconcile would change.
+fn preview(text: &mut String, report: &Report, style: &Style) {
+    let Some(jobs) = &report.preview else { return };
+    let word = if jobs.is_empty() { "would change no count" } else { "would change these counts:" };
+    line(text, 0, &format!("`nomad system reconcile summaries` {word}"), style);
+    for Preview { namespace, job, now, then } in jobs {
+        let counts = |view: &JobView, other: &JobView| match view.children {
+            Some(c) if view.children != other.children => {
+                format!("Pending {}, Running {}, Dead {}", c.pending, c.running, c.dead)
+            }
+            _ => groups(view),
+        };
+        let job = if &**namespace == "default" { job.to_string() } else { format!("{namespace}/{job}") };
+        line(text, 4, &format!("{job}: from {} to {}", counts(now, then), counts(then, now)), style);
+    }
+    text.push('\n');
 }
 
 /// Writing to a String cannot fail, so the results below are of no interest.
