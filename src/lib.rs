@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+pub mod auto;
 pub mod base;
 pub mod blame;
 pub mod cli;

@@ -12,10 +12,12 @@ use crate::audit::baseline::Baseline;
 use crate::audit::finding::{Finding, Severity};
 use crate::audit::report::{Base, EvidenceSummary, Gap, Judging, Report};
 use crate::audit::{Audit, Audited, prove};
+use crate::auto::RulesFrom;
 use crate::error::Error;
 use crate::evidence::{self, DamageKind};
 use crate::exit::Exit;
 use crate::filter::{EntryType, Facts, JobFact};
+use crate::fsm::rules::Version;
 use crate::notes::Notes;
 use crate::render::Format;
 use crate::types::{Index, Term};
@@ -126,7 +128,7 @@ impl Options {
 fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
     let mut report =
-        match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::History, reporter)? {
+        match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::Findings, reporter)? {
             Some(replay) => replayed(options, replay)?,
             None => of_nothing(options)?,
         };
@@ -159,7 +161,7 @@ fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
     let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&options.rows, f, last));
     audited.findings.retain(wanted);
-    let summary = summary(options, &replay, &audited, &ended);
+    let summary = summary(&replay, &audited, &ended);
     let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
     let mut report = Report::new(summary, audited, &options.judging(), reaches);
     if options.prove {
@@ -185,17 +187,13 @@ fn of_nothing(options: &Options) -> Result<Report, Error> {
         gaps: Vec::new(),
         undecodable: 0,
         rejected: 0,
-        rules: options.replaying.rules_name.clone(),
-        rules_from: rules_from(options),
+        rules: Version::NEWEST.to_string(),
+        rules_from: RulesFrom::Default.name().to_owned(),
         rules_also_possible: Vec::new(),
         altered: Vec::new(),
     };
     let audited = Audited { findings: Vec::new(), entries: 0, undecodable: 0, rejected: 0, parents: Vec::new() };
     Ok(Report::new(summary, audited, &options.judging(), true))
-}
-
-fn rules_from(options: &Options) -> String {
-    if options.replaying.rules_asked { "flag" } else { "default" }.to_owned()
 }
 
 /// The name of a store as JSON shows it.
@@ -204,7 +202,7 @@ fn store(kind: evidence::window::StoreKind) -> String {
     value.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &Ended) -> EvidenceSummary {
+fn summary(replay: &Prepared<'_>, audited: &Audited, ended: &Ended) -> EvidenceSummary {
     let window = &replay.evidence.window;
     let hole = |first_index, last_index| Gap { first_index, last_index };
     let stopped = ended.reached.stopped_by.iter().filter(|d| d.kind == DamageKind::Gap);
@@ -221,9 +219,9 @@ fn summary(options: &Options, replay: &Prepared<'_>, audited: &Audited, ended: &
         gaps,
         undecodable: audited.undecodable,
         rejected: audited.rejected,
-        rules: options.replaying.rules_name.clone(),
-        rules_from: rules_from(options),
-        rules_also_possible: Vec::new(),
+        rules: replay.chosen.name(),
+        rules_from: replay.chosen.from.name().to_owned(),
+        rules_also_possible: replay.chosen.also_possible.iter().map(ToString::to_string).collect(),
         altered: replay.altered.clone(),
     }
 }

@@ -8,6 +8,7 @@ use super::options::Range;
 use super::reporter::Reporter;
 use super::what_if::WhatIf;
 use crate::audit::preview::{self, Preview};
+use crate::auto::{self, Chosen, RulesFrom};
 use crate::base::{Base, Holdings, Hole};
 use crate::error::Error;
 use crate::evidence::{self, Damage, DamageKind, Evidence};
@@ -24,18 +25,17 @@ use crate::start::{self, Later};
 use crate::suggest;
 use crate::types::{Index, Term};
 
+/// Leaves the choice of the rules to the evidence (contract.md 1).
+const AUTO: &str = "auto";
+
 /// The named variation (contract.md 1).
 const RESET_CHILD_STATUS: &str = "reset-child-status";
 
 /// How to replay, checked.
 #[derive(Debug)]
 pub struct Replaying {
-    /// The rules in force.
-    pub rules: Rules,
-    /// Their name: a version, or that of a variation.
-    pub rules_name: String,
-    /// They were asked for; else they are the default.
-    pub rules_asked: bool,
+    /// The rules that were asked for; `None` leaves the choice to the evidence.
+    rules: Option<Rules>,
     /// An unsure answer ends with 0 as well.
     pub allow_incomplete: bool,
     what_if: WhatIf,
@@ -48,19 +48,12 @@ impl Replaying {
     /// When `--rules` names no version.
     pub fn new(args: &ReplayArgs, notes: &Reporter) -> Result<Self, Error> {
         let rules = match args.rules.as_slice() {
-            [] => Rules::for_version(Version::NEWEST),
-            [text] => rules("--rules", text, notes)?,
+            [] => None,
+            [text] if text == AUTO => None,
+            [text] => Some(rules("--rules", text, notes)?),
             _ => return Err(Error::Usage("--rules is given twice; only `diff` compares two".into())),
         };
-        let rules_name =
-            if rules.reset_child_status { RESET_CHILD_STATUS.to_owned() } else { rules.version.to_string() };
-        Ok(Replaying {
-            rules,
-            rules_name,
-            rules_asked: !args.rules.is_empty(),
-            allow_incomplete: args.allow_incomplete,
-            what_if: WhatIf::new(args, notes)?,
-        })
+        Ok(Replaying { rules, allow_incomplete: args.allow_incomplete, what_if: WhatIf::new(args, notes)? })
     }
 }
 
@@ -74,9 +67,8 @@ pub fn rules(what: &str, text: &str, mut notes: &Reporter) -> Result<Rules, Erro
         rules.reset_child_status = true;
         return Ok(rules);
     }
-    if text == "auto" {
-        let newest = Version::NEWEST;
-        return Err(Error::Usage(format!("{what}: auto is not built yet; name a version, such as {newest}")));
+    if text == AUTO {
+        return Err(Error::Usage(format!("{what}: `{AUTO}` needs a log; name a version, such as {}", Version::NEWEST)));
     }
     let version: Version = text.parse().map_err(|e| {
         let hint = suggest::hint(text, [RESET_CHILD_STATUS]);
@@ -111,6 +103,8 @@ pub struct Prepared<'r> {
     pub from_asked: bool,
     /// What was altered, a phrase each: with anything in it, what comes of the replay is no evidence.
     pub altered: Vec<String>,
+    /// The rules in force, and why.
+    pub chosen: Chosen,
     /// What the replay starts from.
     pub base_kind: Base,
     /// The holes in the log, those below the base included; only looked for where there are snapshots.
@@ -128,8 +122,17 @@ pub struct Prepared<'r> {
 pub enum Wanted {
     /// The longest history: the oldest base.
     History,
+    /// The same, with a word on other rules that would answer differently.
+    Findings,
     /// The state at the range's end: the newest base below it.
     State,
+}
+
+impl Chosen {
+    /// The name of the rules: a version, or that of a variation.
+    pub fn name(&self) -> String {
+        if self.rules.reset_child_status { RESET_CHILD_STATUS.to_owned() } else { self.rules.version.to_string() }
+    }
 }
 
 /// Opens the evidence and finds the base and the range. `None`, with a note, for an empty range.
@@ -147,29 +150,27 @@ pub fn prepare<'r>(
     let mut evidence = evidence::open(path)?;
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let altered = options.what_if.alter(&mut evidence, reporter)?;
-    if !options.rules_asked {
-        notes.detail(format!("the rules of Nomad {} are used; --rules names others", options.rules.version));
-    }
     let held = start::holdings(&evidence, notes)?;
     let Some(last) = held.last() else {
         notes.note(format!("{}: the log is empty", evidence.window.path));
         return Ok(None);
     };
+    let chosen = choose(&evidence, &held, options, wanted, notes)?;
     let Some(oldest) = held.oldest() else {
-        let open = Open { evidence, altered, last };
+        let open = Open { evidence, altered, last, chosen };
         return blind(open, options, range, reporter);
     };
     let least = if wanted == Wanted::State { held.reachable().first().map(|run| run.0) } else { None };
     let least = least.unwrap_or(oldest.index()).max(Index(1));
     let Some(found) = range.resolve(&*evidence.log, least, last, notes)? else { return Ok(None) };
     let base = match wanted {
-        Wanted::History => oldest,
+        Wanted::History | Wanted::Findings => oldest,
         Wanted::State => held.newest_for(found.1).map_or_else(|| out_of_reach(&held, found.1, oldest), Ok)?,
     };
     if let Base::Snapshot(index) = base {
         notes.note(format!("the replay starts from the snapshot at index {index}"));
     }
-    let start = start::at(&evidence, base, &options.rules, notes)?;
+    let start = start::at(&evidence, base, &chosen.rules, notes)?;
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
         base: (start.index, start.term),
@@ -180,6 +181,7 @@ pub fn prepare<'r>(
         blind: false,
         from_asked: range.has_from(),
         altered,
+        chosen,
         fsm: start.fsm,
         last,
         reporter,
@@ -190,6 +192,27 @@ pub fn prepare<'r>(
 /// The bodies that rows of the state are rebuilt from.
 pub fn bodies(evidence: &Evidence) -> LogBodies<'_> {
     LogBodies::new(&*evidence.log).with_snapshots(&evidence.snapshots)
+}
+
+/// The rules that were asked for, or those that the evidence speaks for.
+fn choose(
+    evidence: &Evidence,
+    held: &Holdings,
+    options: &Replaying,
+    wanted: Wanted,
+    mut notes: &Reporter,
+) -> Result<Chosen, Error> {
+    if let Some(rules) = &options.rules {
+        return Ok(Chosen { rules: rules.clone(), from: RulesFrom::Flag, also_possible: Vec::new() });
+    }
+    let chosen = auto::choose(evidence, held, wanted == Wanted::Findings)?;
+    let why = match chosen.from {
+        RulesFrom::Snapshot => "a snapshot in the log, which other rules do not reproduce",
+        RulesFrom::Writer => "the newest version that can have written the last register",
+        _ => "the newest version: no register tells of its writer",
+    };
+    notes.detail(format!("the rules of Nomad {} are used ({why}); --rules names others", chosen.rules.version));
+    Ok(chosen)
 }
 
 /// No base reaches the index: behind a hole the replay still comes as far as the hole, else the
@@ -212,11 +235,12 @@ struct Open {
     evidence: Evidence,
     altered: Vec<String>,
     last: Index,
+    chosen: Chosen,
 }
 
 /// A log that begins above 1 without a snapshot below it is replayed from nothing, if that is asked for.
 fn blind<'r>(
-    Open { evidence, altered, last }: Open,
+    Open { evidence, altered, last, chosen }: Open,
     options: &Replaying,
     range: &Range,
     reporter: &'r Reporter,
@@ -232,7 +256,7 @@ fn blind<'r>(
     }
     notes.warn(format!("{text}; the replay starts from nothing, so counts and statuses may be wrong"));
     let Some(found) = range.resolve(&*evidence.log, first, last, notes)? else { return Ok(None) };
-    let mut fsm = Fsm::new(options.rules.clone());
+    let mut fsm = Fsm::new(chosen.rules.clone());
     fsm.tolerate_missing();
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
@@ -244,6 +268,7 @@ fn blind<'r>(
         blind: true,
         from_asked: range.has_from(),
         altered,
+        chosen,
         fsm,
         last,
         reporter,
