@@ -38,7 +38,22 @@ fn a_healthy_log_ends_with_0_and_names_nothing() {
     let report = run_to(0, &["audit", "--json", &fixture("healthy")]).json();
     check_schema("audit", &report);
     assert_eq!((&report["verdict"], &report["findings"]), (&json!("clean"), &json!([])));
-    assert_eq!(report["evidence"]["rules_from"], "default");
+    assert_eq!(report["evidence"]["rules_from"], "writer");
+}
+
+#[test]
+fn without_rules_the_evidence_chooses_them() {
+    for (case, rules, from, also) in [
+        ("healthy", "2.0.5", "writer", json!([])),
+        ("horizontal_hey", "1.1.2", "writer", json!(["1.0.3"])),
+        ("compacted_mismatch", "1.1.2", "snapshot", json!([])),
+        ("compacted_old_rules", "1.0.3", "snapshot", json!([])),
+    ] {
+        let report = common::run(&["audit", "--json", &fixture(case)]).json();
+        let evidence = &report["evidence"];
+        assert_eq!((&evidence["rules"], &evidence["rules_from"]), (&json!(rules), &json!(from)), "{case}");
+        assert_eq!(evidence["rules_also_possible"], also, "{case}");
+    }
 }
 
 #[test]
