@@ -60,6 +60,8 @@ pub enum Command {
     Blame(BlameArgs),
     /// The first index after which a jq expression over the state is true.
     Find(FindArgs),
+    /// Do the servers of one cluster hold the same log, and where do they part.
+    Compare(CompareArgs),
     /// The switches in which Nomad versions differ, with pull requests.
     Rules(RulesArgs),
     /// Every job restart in the log: batches, waits, how few allocations ran meanwhile.
@@ -394,6 +396,32 @@ pub struct FindArgs {
     /// Which entries, and how many are found: 1 unless --limit says more.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `compare PATH PATH…`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope compare [OPTIONS] PATH PATH...")]
+#[command(before_help = "Examples:
+  raftscope compare s1/raft s2/raft s3/raft
+  raftscope compare --json s1.tar.gz s2.tar.gz
+  raftscope compare --jq '.differences[] | select(.kind == \"corruption\") | .first_index' s1 s2")]
+#[command(
+    after_help = "Exit codes: 0 the same wherever they overlap, 1 they differ or are of different clusters, 2 no answer,
+3 nothing in common to compare, or a part that cannot be read."
+)]
+pub struct CompareArgs {
+    /// What holds the log of each server; each is taken for another voter.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Answer although a part of the evidence is missing; a warning tells what.
+    #[arg(long)]
+    pub allow_incomplete: bool,
     /// How to print.
     #[command(flatten)]
     pub output: OutputArgs,

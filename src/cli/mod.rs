@@ -15,6 +15,7 @@ mod args;
 mod audit;
 mod blame;
 mod changes;
+mod compare;
 mod completions;
 mod diff;
 mod find;
@@ -77,6 +78,7 @@ fn run(command: Command) -> Exit {
         Command::Why(args) => why::run(&args),
         Command::Blame(args) => blame::run(&args),
         Command::Find(args) => find::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Rules(args) => rules::run(&args),
         Command::Restarts(args) => restarts::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
