@@ -6,11 +6,15 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use raftscope::entry::message_type::MessageTypes;
 use raftscope::evidence::{self, Log};
 use raftscope::fsm::Fsm;
+use raftscope::fsm::compare::differences;
 use raftscope::fsm::rules::{Rules, Version};
+use raftscope::fsm::state::State;
+use raftscope::ledger::kept::{Plan, Resume};
 use raftscope::ledger::{Basis, Joined, Ledger, LedgerError};
-use raftscope::replay::replay;
+use raftscope::replay::{Replayed, Subscriber, replay};
 use raftscope::types::{Index, Term};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -23,21 +27,64 @@ fn basis() -> Basis {
     Basis { base: "empty", index: Index(0), term: Term(0), rules: "2.0.5".into() }
 }
 
-/// Extends a ledger up to an entry, by a replay of the whole log.
-fn extend(ledger: &mut Ledger, log: &dyn Log, to: Index) -> Result<Joined, LedgerError> {
-    let joined = ledger.join(log, &basis())?;
-    let mut writer = ledger.writer()?;
+/// Stands for the audit: knows how many entries there were in all, and how many it was told of.
+#[derive(Default)]
+struct Counter {
+    entries: u64,
+    told: u64,
+    based: bool,
+}
+
+impl Subscriber for Counter {
+    fn base(&mut self, _: &State, _: Index, _: Term) {
+        self.based = true;
+    }
+
+    fn entry(&mut self, _: Replayed<'_>) {
+        self.entries += 1;
+        self.told += 1;
+    }
+}
+
+impl Resume for Counter {
+    fn save(&self) -> Vec<u8> {
+        self.entries.to_be_bytes().to_vec()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> bool {
+        bytes.try_into().map(|bytes| self.entries = u64::from_be_bytes(bytes)).is_ok()
+    }
+}
+
+struct Run {
+    joined: Joined,
+    /// How many entries were replayed.
+    told: u64,
+    from: Index,
+    state: State,
+}
+
+/// Extends a ledger up to an entry.
+fn extend(ledger: Ledger, log: &dyn Log, to: Index) -> Result<(Ledger, Run), LedgerError> {
     let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
-    replay(log, &mut fsm, (Index(0), Term(0)), to, &mut (), &mut [&mut writer]).unwrap();
-    writer.finish()?;
+    let (mut counter, mut watch) = (Counter::default(), Counter::default());
+    let plan = Plan { basis: &basis(), to, types: MessageTypes::new(), snapshots: &[], apart: 100 };
+    let base = (Index(0), Term(0));
+    let extended = ledger.extend(log, (&mut fsm, base), &plan, |_| Box::new(()), &mut counter, &mut watch)?;
+    assert_eq!(counter.entries, to.0);
+    assert_eq!(counter.based, extended.from == Index(0));
+    assert_eq!(extended.reached.index, to);
+    let mut ledger = extended.ledger;
     ledger.commit()?;
-    Ok(joined)
+    let mut state = State::blank();
+    state.put_image(fsm.state().image());
+    Ok((ledger, Run { joined: extended.joined, told: counter.told, from: extended.from, state }))
 }
 
 fn grow(file: &Path, evidence: &Path) -> Result<Joined, LedgerError> {
     let evidence = evidence::open(evidence).unwrap();
     let to = evidence.log.bounds().unwrap().1;
-    extend(&mut Ledger::open(file)?, &*evidence.log, to)
+    extend(Ledger::open(file)?, &*evidence.log, to).map(|(_, run)| run.joined)
 }
 
 /// Every row of every table, but for what only makes the next run faster.
@@ -59,10 +106,9 @@ fn dump(conn: &Connection) -> Vec<(String, Vec<Vec<Value>>)> {
 }
 
 fn whole(evidence: &Path) -> Vec<(String, Vec<Vec<Value>>)> {
-    let mut ledger = Ledger::in_memory().unwrap();
     let evidence = evidence::open(evidence).unwrap();
     let to = evidence.log.bounds().unwrap().1;
-    extend(&mut ledger, &*evidence.log, to).unwrap();
+    let (ledger, _) = extend(Ledger::in_memory().unwrap(), &*evidence.log, to).unwrap();
     dump(ledger.connection())
 }
 
@@ -74,6 +120,15 @@ fn assert_same(ours: &[(String, Vec<Vec<Value>>)], theirs: &[(String, Vec<Vec<Va
         }
         assert_eq!(ours.len(), theirs.len(), "{name}");
     }
+}
+
+/// The state after an entry, by a replay of everything before it.
+fn state_at(log: &dyn Log, index: u64) -> State {
+    let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
+    replay(log, &mut fsm, (Index(0), Term(0)), Index(index), &mut (), &mut []).unwrap();
+    let mut state = State::blank();
+    state.put_image(fsm.state().image());
+    state
 }
 
 fn history(seed: u64) -> History {
@@ -109,11 +164,45 @@ proptest! {
         let mut cuts = cuts;
         cuts.sort();
         let mut ledger = Ledger::in_memory().unwrap();
+        let mut before = 0;
         for cut in cuts.into_iter().chain([1200]) {
-            extend(&mut ledger, &*evidence.log, Index(cut)).unwrap();
+            let (extended, run) = extend(ledger, &*evidence.log, Index(cut)).unwrap();
+            // Only what is new is replayed.
+            assert_eq!((run.from, run.told), (Index(before), cut - before));
+            assert_eq!(differences(&run.state, &state_at(&*evidence.log, cut)), []);
+            (ledger, before) = (extended, cut);
         }
         assert_same(&dump(ledger.connection()), &whole(dir.path()));
     }
+}
+
+#[test]
+fn any_index_of_a_kept_ledger_is_near_a_kept_state() {
+    let dir = tempdir().unwrap();
+    raft_db(dir.path(), 9, 2500);
+    let evidence = evidence::open(dir.path()).unwrap();
+    let (mut ledger, _) = extend(Ledger::in_memory().unwrap(), &*evidence.log, Index(2500)).unwrap();
+    let dumped = dump(ledger.connection());
+    for index in [2499, 2500, 1801, 1200, 700, 350, 101, 100, 99, 1] {
+        let (same, run) = extend(ledger, &*evidence.log, Index(index)).unwrap();
+        assert!(run.told <= 100 + index / 16, "{index}: {}", run.told);
+        assert_eq!(differences(&run.state, &state_at(&*evidence.log, index)), [], "{index}");
+        ledger = same;
+    }
+    // Asking for what is known writes nothing.
+    assert_same(&dump(ledger.connection()), &dumped);
+}
+
+#[test]
+fn a_state_that_cannot_be_read_costs_a_replay_of_everything() {
+    let dir = tempdir().unwrap();
+    raft_db(dir.path(), 9, 700);
+    let evidence = evidence::open(dir.path()).unwrap();
+    let (ledger, _) = extend(Ledger::in_memory().unwrap(), &*evidence.log, Index(600)).unwrap();
+    ledger.connection().execute("UPDATE image SET state = x'00010203'", []).unwrap();
+    let (ledger, run) = extend(ledger, &*evidence.log, Index(700)).unwrap();
+    assert_eq!((run.from, run.told), (Index(0), 700));
+    assert_same(&dump(ledger.connection()), &whole(dir.path()));
 }
 
 #[test]

@@ -58,13 +58,12 @@ impl Subscriber for Told {
 }
 
 fn run(log: &dyn Log, rules: &str) -> (Told, Ledger) {
-    let mut ledger = Ledger::in_memory().unwrap();
     let mut told = Told::default();
-    let mut writer = ledger.writer().unwrap();
+    let mut writer = Ledger::in_memory().unwrap().writer(MessageTypes::new()).unwrap();
     let mut fsm = Fsm::new(Rules::for_version(rules.parse().unwrap()));
     let last = log.bounds().unwrap().1;
     replay(log, &mut fsm, (Index(0), Term(0)), last, &mut (), &mut [&mut told, &mut writer]).unwrap();
-    writer.finish().unwrap();
+    let mut ledger = writer.finish().unwrap();
     ledger.commit().unwrap();
     (told, ledger)
 }

@@ -320,6 +320,12 @@ impl State {
         }
     }
 
+    /// About how many rows it has; costs nothing.
+    pub fn size(&self) -> usize {
+        let jobs = self.cells.len() * 2 + self.versions.len();
+        jobs + self.evals.len() + self.allocs.len() + self.deployments.len() + self.nodes.len()
+    }
+
     // Writing. Each `put` replaces a row, keeps the indexes right and journals what was there.
 
     fn cell(&mut self, key: &JobKey) -> &mut Cell {

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use rusqlite::{Connection, Result};
 
-use super::in_force::{InForce, OldJob};
+use super::ops::{Op, Ops};
 use super::rows::{CountRow, GroupRow, JobFacts, JobRow};
 use super::shown::{Groups, Shown};
-use super::spans::Spans;
-use crate::fsm::outcome::CountMove;
 use crate::fsm::row::{Children, Job, Summary};
 use crate::fsm::state::State;
 use crate::net::Net;
@@ -38,24 +36,25 @@ struct Touched<'a> {
     summary: (Option<&'a Summary>, Option<&'a Summary>),
 }
 
-/// The three tables of changes.
-pub(super) struct Changes<'c> {
-    jobs: Spans<'c, JobRow>,
-    groups: Spans<'c, GroupRow>,
-    counts: Spans<'c, CountRow>,
+/// Makes the rows of the three tables of changes, and knows which are in force.
+pub(super) struct Changes {
+    next_job: i64,
+    next_group: i64,
+    next_count: i64,
     open: HashMap<JobKey, Open, RandomState>,
-    conn: &'c Connection,
 }
 
-impl<'c> Changes<'c> {
+impl Changes {
     /// Goes on from the rows that are in force.
-    pub(super) fn new(conn: &'c Connection) -> Result<Self> {
+    pub(super) fn new(conn: &Connection) -> Result<Self> {
+        let next = |table: &str| {
+            conn.query_row(&format!("SELECT coalesce(max(id), 0) + 1 FROM {table}"), [], |row| row.get(0))
+        };
         let mut changes = Changes {
-            jobs: Spans::new(conn)?,
-            groups: Spans::new(conn)?,
-            counts: Spans::new(conn)?,
+            next_job: next("job_change")?,
+            next_group: next("group_change")?,
+            next_count: next("count_change")?,
             open: HashMap::default(),
-            conn,
         };
         changes.load(conn)?;
         Ok(changes)
@@ -92,68 +91,65 @@ impl<'c> Changes<'c> {
     }
 
     /// The rows of the state that a replay starts from.
-    pub(super) fn base(&mut self, idx: i64, state: &State) -> Result<()> {
-        let mut jobs: Vec<_> = state.jobs().collect();
-        jobs.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        for job in jobs {
-            let summary = state.summary(&job.key).map(|s| &**s);
-            let touched = Touched { key: &job.key, job: (None, Some(job)), summary: (None, summary) };
-            self.touch(idx, &touched, true)?;
+    pub(super) fn base(&mut self, idx: i64, state: &State, ops: &mut Ops) {
+        self.between(idx, None, state, ops);
+    }
+
+    /// The rows of a state that takes the place of the one before at an index.
+    pub(super) fn rebase(&mut self, idx: i64, before: &State, after: &State, ops: &mut Ops) {
+        self.between(idx, Some(before), after, ops);
+    }
+
+    fn between(&mut self, idx: i64, before: Option<&State>, after: &State, ops: &mut Ops) {
+        let mut keys: Vec<&JobKey> = Vec::new();
+        for state in before.into_iter().chain([after]) {
+            keys.extend(state.jobs().map(|job| &job.key));
+            // A summary can be left without its job.
+            keys.extend(state.summaries().map(|(key, _)| key));
         }
-        // A summary can be left without its job.
-        let mut rest: Vec<_> = state.summaries().filter(|(key, _)| state.job(key).is_none()).collect();
-        rest.sort_unstable_by_key(|(key, _)| *key);
-        for (key, summary) in rest {
-            self.recount(idx, key, None, (None, Some(summary)))?;
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let job = |state: &'_ State| state.job(key).cloned();
+            let summary = |state: &'_ State| state.summary(key).cloned();
+            let (old_job, old_summary) = (before.and_then(job), before.and_then(summary));
+            let (new_job, new_summary) = (job(after), summary(after));
+            let job = (old_job.as_deref(), new_job.as_deref());
+            let summary = (old_summary.as_deref(), new_summary.as_deref());
+            self.touch(idx, &Touched { key, job, summary }, true, ops);
         }
-        Ok(())
     }
 
     /// The rows of one entry.
-    pub(super) fn entry(&mut self, idx: i64, entry: &Replayed<'_>) -> Result<()> {
+    pub(super) fn entry(&mut self, idx: i64, entry: &Replayed<'_>, ops: &mut Ops) {
         for count_move in &entry.step.moves {
-            self.count_move(idx, count_move)?;
+            let row = CountRow::of(idx, count_move);
+            self.count(row, ops);
         }
         for touched in touched(entry.net, entry.state) {
-            self.touch(idx, &touched, false)?;
+            self.touch(idx, &touched, false, ops);
         }
-        Ok(())
     }
 
-    /// Writes all rows that wait.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.jobs.flush()?;
-        self.groups.flush()?;
-        self.counts.flush()
-    }
-
-    fn count_move(&mut self, idx: i64, count_move: &CountMove) -> Result<()> {
-        let open = self.open.entry(count_move.parent.clone()).or_default();
-        if let Some((id, _)) = open.count {
-            self.counts.end(id, idx)?;
+    fn count(&mut self, row: CountRow, ops: &mut Ops) {
+        let (idx, now) = (row.idx, (self.next_count, row.children));
+        let open = match self.open.get_mut(&row.parent) {
+            Some(open) => open,
+            None => self.open.entry(row.parent.clone()).or_default(),
+        };
+        if let Some((id, _)) = open.count.replace(now) {
+            ops.push(Op::EndCount { id, idx });
         }
-        let id = self.counts.begin(CountRow::of(idx, count_move), None)?;
-        open.count = Some((id, Some(count_move.after)));
-        Ok(())
+        ops.push(Op::Count(row));
+        self.next_count += 1;
     }
 
-    fn touch(&mut self, idx: i64, touched: &Touched<'_>, from_snapshot: bool) -> Result<()> {
+    fn touch(&mut self, idx: i64, touched: &Touched<'_>, from_snapshot: bool, ops: &mut Ops) {
         let Touched { key, job, summary } = *touched;
-        self.recount(idx, key, job.1, summary)?;
+        self.recount(idx, key, job.1, summary, ops);
         let (before, after) = (Shown::of(job.0, summary.0), Shown::of(job.1, summary.1));
-        self.change(idx, key, (&before, &after), from_snapshot)
-    }
-
-    /// The rows of one job, where it is not as before.
-    fn change(
-        &mut self,
-        idx: i64,
-        key: &JobKey,
-        (before, after): (&Shown<'_>, &Shown<'_>),
-        from_snapshot: bool,
-    ) -> Result<()> {
         if before == after {
-            return Ok(());
+            return;
         }
         let gone = after.job.is_none();
         let row = JobRow {
@@ -166,17 +162,18 @@ impl<'c> Changes<'c> {
             in_timeline: before.in_timeline() != after.in_timeline(),
             from_snapshot,
         };
-        let id = self.jobs.begin(row, gone.then_some(idx))?;
+        ops.push(Op::Job(row));
         let open = match self.open.get_mut(key) {
             Some(open) => open,
             None => self.open.entry(key.clone()).or_default(),
         };
-        if let Some(before) = open.job.replace(id) {
-            self.jobs.end(before, idx)?;
+        if let Some(id) = open.job.replace(self.next_job) {
+            ops.push(Op::EndJob { id, idx });
         }
+        self.next_job += 1;
         if before.groups != after.groups {
             let groups = (before.groups.unwrap_or_default(), after.groups.unwrap_or_default());
-            regroup(&mut self.groups, open, idx, key, groups)?;
+            regroup(&mut self.next_group, open, idx, key, groups, ops);
         }
         if gone {
             open.job = None;
@@ -184,36 +181,6 @@ impl<'c> Changes<'c> {
                 self.open.remove(key);
             }
         }
-        Ok(())
-    }
-
-    /// The rows of a state that takes the place of the one before at an index: what differs from
-    /// the rows in force.
-    pub(super) fn rebase(&mut self, idx: i64, state: &State) -> Result<()> {
-        self.flush()?;
-        let mut old = InForce::read(self.conn)?;
-        let mut jobs: Vec<_> = state.jobs().collect();
-        jobs.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        for job in jobs {
-            let summary = state.summary(&job.key).map(|s| &**s);
-            let after = Shown::of(Some(job), summary);
-            let before = old.remove(&job.key);
-            self.change(idx, &job.key, (&before.as_ref().map(OldJob::shown).unwrap_or_default(), &after), true)?;
-        }
-        for (key, before) in old.into_sorted() {
-            self.change(idx, &key, (&before.shown(), &Shown::default()), true)?;
-        }
-        let mut counted: Vec<JobKey> =
-            self.open.iter().filter(|(_, o)| o.count.is_some()).map(|(k, _)| k.clone()).collect();
-        counted.extend(state.summaries().map(|(key, _)| key.clone()));
-        counted.sort_unstable();
-        counted.dedup();
-        for key in counted {
-            let told = self.open.get(&key).and_then(|open| open.count).and_then(|(_, children)| children);
-            let summary = state.summary(&key).map(|s| &**s);
-            self.recount_from(idx, &key, state.job(&key).map(|j| &**j), (told, summary.and_then(|s| s.children)))?;
-        }
-        Ok(())
     }
 
     /// A row for a change of children that no move made, of a job that is a parent or counts as one.
@@ -223,65 +190,55 @@ impl<'c> Changes<'c> {
         key: &JobKey,
         job: Option<&Job>,
         (before, after): (Option<&Summary>, Option<&Summary>),
-    ) -> Result<()> {
+        ops: &mut Ops,
+    ) {
         let children = |s: Option<&Summary>| s.and_then(|s| s.children);
-        self.recount_from(idx, key, job, (children(before), children(after)))
-    }
-
-    fn recount_from(
-        &mut self,
-        idx: i64,
-        key: &JobKey,
-        job: Option<&Job>,
-        (before, after): (Option<Children>, Option<Children>),
-    ) -> Result<()> {
+        let (before, after) = (children(before), children(after));
         let is_parent = job.is_some_and(Job::is_parent);
         if !is_parent && before.unwrap_or_default() == Children::default() && before == after {
             // Most jobs count no children; of one that was a parent this is told already.
-            return Ok(());
+            return;
         }
-        let open = self.open.get(key).and_then(|open| open.count);
-        match (open, after) {
-            (Some((_, told)), after) if told == after => return Ok(()),
-            (Some((id, _)), _) => self.counts.end(id, idx)?,
-            (None, Some(children)) if is_parent || children != Children::default() => {}
-            (None, _) => return Ok(()),
+        let told = self.open.get(key).and_then(|open| open.count);
+        let is_news = match (told, after) {
+            (Some((_, told)), after) => told != after,
+            (None, Some(children)) => is_parent || children != Children::default(),
+            (None, None) => false,
+        };
+        if is_news {
+            self.count(CountRow { idx, parent: key.clone(), moved: None, children: after }, ops);
         }
-        let row = CountRow { idx, parent: key.clone(), moved: None, children: after };
-        let id = self.counts.begin(row, None)?;
-        self.open.entry(key.clone()).or_default().count = Some((id, after));
-        Ok(())
     }
 }
 
 /// Ends the rows of groups that changed or went, and begins those of groups that changed or came.
 fn regroup(
-    rows: &mut Spans<'_, GroupRow>,
+    next: &mut i64,
     open: &mut Open,
     idx: i64,
     key: &JobKey,
     (before, after): (&Groups, &Groups),
-) -> Result<()> {
+    ops: &mut Ops,
+) {
     let find = |groups: &Groups, name: &str| groups.iter().find(|(n, _)| **n == *name).map(|(_, g)| *g);
     for (name, _) in before {
         if find(after, name).is_none()
             && let Some(at) = open.groups.iter().position(|(n, _)| n == name)
         {
-            rows.end(open.groups.swap_remove(at).1, idx)?;
+            ops.push(Op::EndGroup { id: open.groups.swap_remove(at).1, idx });
         }
     }
     for (name, numbers) in after {
         if find(before, name) == Some(*numbers) {
             continue;
         }
-        let row = GroupRow { idx, key: key.clone(), group: name.clone(), numbers: *numbers };
-        let id = rows.begin(row, None)?;
+        ops.push(Op::Group(GroupRow { idx, key: key.clone(), group: name.clone(), numbers: *numbers }));
         match open.groups.iter_mut().find(|(n, _)| n == name) {
-            Some((_, before)) => rows.end(std::mem::replace(before, id), idx)?,
-            None => open.groups.push((name.clone(), id)),
+            Some((_, id)) => ops.push(Op::EndGroup { id: std::mem::replace(id, *next), idx }),
+            None => open.groups.push((name.clone(), *next)),
         }
+        *next += 1;
     }
-    Ok(())
 }
 
 /// The jobs and summaries that an entry wrote, by name.

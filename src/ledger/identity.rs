@@ -191,10 +191,10 @@ impl Ledger {
     }
 
     /// Takes everything behind an entry out of the ledger; what it ended is in force again.
-    fn roll_back(&self, to: Index) -> Result<(), LedgerError> {
+    pub(super) fn roll_back(&self, to: Index) -> Result<(), LedgerError> {
         let to = int(to.0);
         self.ask(|conn| {
-            for table in ["entry", "count_change", "job_change", "group_change", "snapshot"] {
+            for table in ["entry", "count_change", "job_change", "group_change", "snapshot", "image"] {
                 conn.execute(&format!("DELETE FROM {table} WHERE idx > ?"), [to])?;
             }
             for table in ["count_change", "job_change", "group_change"] {
@@ -214,7 +214,7 @@ impl Ledger {
     }
 
     /// The refusal; `next` is what else can be done than to name another file.
-    fn other(&self, differs: String, next: &str) -> LedgerError {
+    pub(super) fn other(&self, differs: String, next: &str) -> LedgerError {
         let next = match next {
             "" => "name another --db file for it".to_owned(),
             next => format!("{next}, or name another --db file"),

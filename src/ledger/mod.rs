@@ -7,16 +7,20 @@ mod changes;
 mod error;
 mod file;
 mod identity;
-mod in_force;
 mod insert;
+pub mod kept;
+mod ops;
 mod rows;
 mod shown;
 mod spans;
+mod tables;
 pub mod writer;
 
 use std::path::Path;
 
 use rusqlite::Connection;
+
+use crate::entry::message_type::MessageTypes;
 
 pub use error::LedgerError;
 pub use identity::{Basis, Joined};
@@ -83,12 +87,13 @@ impl Ledger {
         self.fresh
     }
 
-    /// The writer that hears a replay; give it to [`crate::replay::replay`], then call its `finish`.
+    /// The writer that hears a replay; give it to [`crate::replay::replay`], then call its `finish`,
+    /// which gives the ledger back. `types` names the message types.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn writer(&self) -> Result<Writer<'_>, LedgerError> {
-        Writer::new(self)
+    pub fn writer(self, types: MessageTypes) -> Result<Writer, LedgerError> {
+        Writer::new(self, types)
     }
 
     /// Keeps what was written: makes the indexes of a new ledger and ends the transaction.

@@ -90,6 +90,13 @@ pub(super) struct JobRow {
     pub(super) from_snapshot: bool,
 }
 
+impl JobRow {
+    /// It tells that the job is gone.
+    pub(super) fn is_end(&self) -> bool {
+        self.facts.is_none()
+    }
+}
+
 impl Row for JobRow {
     const TABLE: &'static str = "job_change";
     const INSERT: &'static str = "INSERT INTO job_change

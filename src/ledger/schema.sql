@@ -122,6 +122,16 @@ CREATE TABLE snapshot (
     differences INTEGER        -- how many rows differed, where it was compared
 );
 
+-- States to go on from, so that not all of the log is replayed again; only raftscope reads them.
+CREATE TABLE image (
+    idx INTEGER PRIMARY KEY,   -- the entry after which the state was so
+    term INTEGER NOT NULL,
+    from_idx INTEGER,          -- the image that this one goes on top of; NULL for one of all rows
+    stays INTEGER NOT NULL,    -- 0 for the end of the last run, which the next one replaces
+    state BLOB,
+    audit BLOB                 -- what the audit knew there
+);
+
 -- Views
 
 -- The rows of `raftscope timeline`; groups is JSON. Order by idx, namespace, job.

@@ -46,13 +46,13 @@ impl<'c, R: Row> Spans<'c, R> {
         })
     }
 
-    /// Adds a row that is in force, or one that was never so after a whole entry; returns its id.
-    pub(super) fn begin(&mut self, row: R, until: Option<i64>) -> Result<i64> {
+    /// Adds a row that is in force, or one that ends where it begins; it gets the next id.
+    pub(super) fn begin(&mut self, row: R, until: Option<i64>) -> Result<()> {
         if self.waiting.len() >= WAITING {
             self.write(WAITING / 2)?;
         }
         self.waiting.push_back((row, until));
-        Ok(self.first + self.waiting.len() as i64 - 1)
+        Ok(())
     }
 
     /// Ends a row at an index.
