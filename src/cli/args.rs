@@ -48,6 +48,8 @@ pub enum Command {
     Logs(LogsArgs),
     /// Is any count wrong, where first, and which entry did it.
     Audit(AuditArgs),
+    /// Audit, kept up to date beside a running server.
+    Watch(WatchArgs),
     /// The whole server state right after an entry.
     State(StateArgs),
     /// Every index at which a job's status or summary changed.
@@ -203,6 +205,37 @@ pub struct AuditArgs {
     /// How to print.
     #[command(flatten)]
     pub output: AuditOutputArgs,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `watch [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope watch [OPTIONS] [PATH]")]
+#[command(before_help = "Examples:
+  raftscope watch server/raft
+  raftscope watch --interval 30s --filter parent=report server/raft
+  raftscope watch --format ndjson --baseline known.txt server/raft")]
+pub struct WatchArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How long to wait between two looks at the log, as in 500ms, 5s or 1m.
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    pub interval: String,
+    /// Mark the faults that this file lists as known; the summary does not count them as failures.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Which findings.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub output: OutputArgs,
     /// What to say meanwhile.
     #[command(flatten)]
     pub feedback: FeedbackArgs,

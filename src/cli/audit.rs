@@ -24,6 +24,7 @@ use crate::types::{Index, Term};
 
 mod print;
 mod text;
+pub mod watch;
 
 /// What `audit` was asked for.
 #[derive(Debug)]
@@ -125,13 +126,17 @@ impl Options {
     }
 }
 
+/// The report on the evidence as it is now.
+fn made(options: &Options, reporter: &Reporter) -> Result<Report, Error> {
+    match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::Findings, reporter)? {
+        Some(replay) => replayed(options, replay),
+        None => of_nothing(options),
+    }
+}
+
 fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let mut report =
-        match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::Findings, reporter)? {
-            Some(replay) => replayed(options, replay)?,
-            None => of_nothing(options)?,
-        };
+    let mut report = made(options, reporter)?;
     if let Some(path) = &options.write_baseline {
         let text = Baseline::of(&report).map_err(|e| Error::Internal(e.to_string()))?;
         std::fs::write(path, text).map_err(|e| Error::Usage(format!("--write-baseline {}: {e}", path.display())))?;

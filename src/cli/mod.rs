@@ -72,6 +72,7 @@ fn run(command: Command) -> Exit {
         Command::Info(args) => info::run(&args),
         Command::Logs(args) => logs::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Watch(args) => audit::watch::run(&args),
         Command::State(args) => state::run(&args),
         Command::Timeline(args) => timeline::run(&args),
         Command::Diff(args) => diff::run(&args),

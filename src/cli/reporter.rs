@@ -41,6 +41,11 @@ impl Reporter {
         Reporter { muted: true, progress: When::Never, ..self.clone() }
     }
 
+    /// The same one without notes and progress; warnings and errors stay.
+    pub fn quieter(&self) -> Self {
+        Reporter { least: Level::Warning, progress: When::Never, ..self.clone() }
+    }
+
     /// The progress of a pass over the entries from `first` to `last`; `what` is a verb.
     pub fn progress(&self, what: &'static str, first: Index, last: Index) -> Progress<'_> {
         Progress::new(self.progress, self, what, first, last)

@@ -7,7 +7,8 @@ use crate::audit::report::{Report, Reported};
 use crate::error::Error;
 use crate::render::{self, Cell, Format, Row, Shape, junit, sarif};
 
-static SHAPE: Shape = Shape {
+/// The columns of an audit.
+pub static SHAPE: Shape = Shape {
     table: &[],
     csv: &[
         "kind",

@@ -14,12 +14,22 @@ use crate::timeline::JobView;
 
 /// The report in words: a paragraph for each finding, and the verdict.
 pub fn report(report: &Report, fail_on: Severity, style: &Style) -> String {
-    let mut text = String::new();
-    let mut told = HashSet::new();
-    for reported in &report.findings {
-        paragraph(&mut text, reported, &mut told, style);
-    }
+    let mut text = findings(&report.findings, style);
     preview(&mut text, report, style);
+    verdict(&mut text, report, fail_on, style);
+    text
+}
+
+/// A paragraph for each of some findings.
+pub fn findings<'r>(findings: impl IntoIterator<Item = &'r Reported>, style: &Style) -> String {
+    let (mut text, mut told) = (String::new(), HashSet::new());
+    findings.into_iter().for_each(|reported| paragraph(&mut text, reported, &mut told, style));
+    text
+}
+
+/// The verdict in words.
+pub fn summary(report: &Report, fail_on: Severity, style: &Style) -> String {
+    let mut text = String::new();
     verdict(&mut text, report, fail_on, style);
     text
 }
