@@ -170,9 +170,13 @@ fn print(parting: &Parting, replay: &Prepared<'_>, options: &Options) -> Result<
         let heading = match &parting.first {
             None => format!("{a} and {b} come to the same statuses and counts after every entry\n"),
             Some(at) => format!(
-                "A is {a}, B is {b}; they part at {}, and {} jobs differ at the end\n",
+                "A is {a}, B is {b}; they part at {}, and {} at the end\n",
                 super::entry_words(at.index, &at.entry),
-                parting.jobs.len()
+                match parting.jobs.len() {
+                    0 => "come together again".to_owned(),
+                    1 => "1 job differs".to_owned(),
+                    n => format!("{n} jobs differ"),
+                }
             ),
         };
         options.output.stdout().write_all(heading.as_bytes()).map_err(Error::Output)?;
