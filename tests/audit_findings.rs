@@ -13,6 +13,17 @@ use raftscope::types::{Index, Term};
 use serde_json::{Value, json};
 use support::cases::{self, Recording, Store};
 use support::findings::{differences, expected, printed};
+use support::run::raftscope;
+
+#[test]
+fn audit_finds_what_each_case_expects_and_nothing_else() {
+    compare_all(Recording::is_due, |recording| {
+        let evidence = recording.evidence.to_str().unwrap();
+        let audit = raftscope(["audit", evidence, "--rules", &recording.rules, "--all", "--format", "json"]);
+        assert!([0, 1, 3].contains(&audit.code), "{} ended with {}: {}", audit.line, audit.code, audit.stderr);
+        audit.json()
+    });
+}
 
 #[test]
 fn the_audit_itself_finds_them_under_every_recorded_version() {

@@ -11,8 +11,17 @@ use support::run::{raftscope, stamps};
 use tempfile::{TempDir, tempdir};
 
 /// Every command that reads evidence.
-const COMMANDS: [&[&str]; 4] =
-    [&["info"], &["info", "--types"], &["logs", "--format", "ndjson"], &["logs", "--filter", "parent=nightly_rollup"]];
+const COMMANDS: [&[&str]; 9] = [
+    &["info"],
+    &["info", "--types"],
+    &["logs", "--format", "ndjson"],
+    &["logs", "--filter", "parent=nightly_rollup"],
+    &["timeline", "--format", "ndjson"],
+    &["state"],
+    &["audit", "--exit-zero"],
+    &["audit", "--exit-zero", "--rules", "1.0.4", "--all"],
+    &["audit", "--exit-zero", "--format", "json", "--progress", "always"],
+];
 
 /// A data dir as a server has it, from one case.
 fn data_dir(case: &str) -> TempDir {

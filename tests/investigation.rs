@@ -19,6 +19,63 @@ fn children(state: &Output, parent: &str) -> Value {
     json!([row["Children"]["Pending"], row["Children"]["Running"], row["Children"]["Dead"]])
 }
 
+fn finding<'a>(audit: &'a Value, kind: &str, parent: &str) -> &'a Value {
+    let list = audit["findings"].as_array().unwrap();
+    list.iter().find(|finding| finding["kind"] == kind && finding["parent"] == parent).unwrap()
+}
+
+#[test]
+fn audit_names_the_first_negative_count_its_entry_and_the_leader_change_before_it() {
+    let audit = raftscope(["audit", &fixture("horizontal_hey"), "--format", "json"]).expect_code(1).json();
+    assert_eq!(audit["verdict"], "findings");
+    let negative = finding(&audit, "negative", "horizontal_hey");
+    let expected = [
+        ("counter", json!("Running")),
+        ("value", json!(-1)),
+        ("index", json!(1609)),
+        ("term", json!(3)),
+        ("entry", json!("JobRegisterRequestType")),
+        ("leader_change", json!({"index": 1561, "term": 3})),
+    ];
+    for (key, value) in expected {
+        assert_eq!(negative[key], value, "{key}");
+    }
+    assert_eq!(negative["cause"]["rule"], "register_with_status");
+    assert_eq!(negative["cause"]["index"], 1609);
+    assert_eq!(negative["cause"]["status"], "running");
+}
+
+#[test]
+fn the_table_of_an_audit_names_them_too() {
+    let table = raftscope(["audit", &fixture("horizontal_hey")]).expect_code(1).stdout;
+    for word in ["horizontal_hey", "Running", "-1", "1609", "term 3", "JobRegister", "running", "1561"] {
+        assert!(table.contains(word), "no {word:?} in\n{table}");
+    }
+}
+
+#[test]
+fn exit_zero_reports_without_failing() {
+    let audit = raftscope(["audit", "--exit-zero", &fixture("horizontal_hey"), "--format", "json"]).expect_code(0);
+    assert_eq!(audit.json()["verdict"], "findings");
+}
+
+#[test]
+fn the_same_fault_is_found_on_a_real_cluster() {
+    let audit = raftscope(["audit", &fixture("real-1.0.4/s2"), "--format", "json"]).expect_code(1).json();
+    let periodic = finding(&audit, "negative", "horizontal_hey");
+    assert_eq!((&periodic["index"], &periodic["term"]), (&json!(138), &json!(4)));
+    let dispatched = finding(&audit, "negative", "render_report");
+    assert_eq!(dispatched["index"], 15);
+}
+
+#[test]
+fn a_healthy_log_exits_0_and_prints_nothing_wrong() {
+    let audit = raftscope(["audit", &fixture("healthy"), "--format", "json"]).expect_code(0).json();
+    assert_eq!(audit["verdict"], "clean");
+    assert_eq!(audit["complete"], true);
+    assert_eq!(audit["findings"], json!([]));
+}
+
 #[test]
 fn logs_print_the_list_of_the_investigation() {
     let filters = ["--filter", "parent=horizontal_hey", "--filter", "type=JobRegister"];

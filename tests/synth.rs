@@ -52,14 +52,14 @@ fn history(seed: u64) -> History {
 
 #[test]
 fn every_layout_reads_back_entry_by_entry() {
-    let entries: Vec<_> = history(3).take(2_000).map(|entry| expected(&entry)).collect();
+    let entries: Vec<_> = history(3).take(700).map(|entry| expected(&entry)).collect();
     for page_size in [1024, 4096, 16_384, 65_536] {
         for order in [Order::Little, Order::Big] {
             for stores_freelist in [true, false] {
                 let dir = tempdir().unwrap();
                 let path = dir.path().join("raft.db");
                 let layout = Layout { page_size, order, stores_freelist };
-                write_bolt(&path, layout, &mut history(3), 2_000).unwrap();
+                write_bolt(&path, layout, &mut history(3), 700).unwrap();
                 assert!(read(&path) == entries, "{layout:?}");
             }
         }
@@ -168,8 +168,8 @@ fn watch(mut history: History, count: u64) -> (Watch, History) {
 
 #[test]
 fn a_history_is_valid_every_entry_takes_effect_and_every_count_is_right() {
-    for seed in 0..12 {
-        let (watch, _) = watch(history(seed), 700);
+    for seed in 0..6 {
+        let (watch, _) = watch(history(seed), 500);
         assert_eq!(watch.without_effect, [""; 0], "seed {seed}");
         assert_eq!(watch.first_drift, None, "seed {seed}");
     }
@@ -187,10 +187,10 @@ fn a_planted_fault_makes_counts_wrong_at_the_entry_that_is_named() {
     ];
     for mechanism in mechanisms {
         for seed in 0..3 {
-            let fault = Some(format!("{mechanism}@400").parse().unwrap());
-            let (watch, history) = watch(History::new(Plot { seed, fault, ..Plot::default() }), 800);
+            let fault = Some(format!("{mechanism}@200").parse().unwrap());
+            let (watch, history) = watch(History::new(Plot { seed, fault, ..Plot::default() }), 500);
             let planted = history.planted().unwrap_or_else(|| panic!("{mechanism} found no place"));
-            assert!((400..700).contains(&planted.index), "{mechanism}: {planted}");
+            assert!((200..450).contains(&planted.index), "{mechanism}: {planted}");
             let (first, parent) = watch.first_drift.unwrap_or_else(|| panic!("{mechanism} did nothing"));
             // A purge is the cause, and its trace the new register right behind it.
             let trace = planted.index + u64::from(mechanism == "parent_recreated");
