@@ -30,6 +30,7 @@ pub mod jq;
 pub mod ledger;
 pub mod net;
 pub mod notes;
+mod pack;
 pub mod parting;
 pub mod progress;
 pub mod redact;

@@ -12,6 +12,7 @@ use super::finding::{Cause, Counter, Finding, Kind, Place, Rule, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::Job;
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::JobKey;
 
@@ -60,6 +61,12 @@ pub(super) fn slot(status: &str) -> Option<usize> {
     }
 }
 
+pack! {
+    ChildrenDetector { parents }
+    Parent { stored, recount, purged, counters }
+    Watched { offset, below_zero, drift, negative }
+}
+
 impl Detector for ChildrenDetector {
     fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
         for job in state.jobs() {
@@ -94,6 +101,15 @@ impl Detector for ChildrenDetector {
         for key in concerned(entry) {
             self.update(&key, entry, at, findings);
         }
+    }
+
+    fn save(&self, out: &mut Packer) {
+        self.pack(out);
+    }
+
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        *self = Pack::unpack(from)?;
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings};
 use crate::evidence::{Damage, DamageKind};
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::{Index, Term};
 
@@ -12,6 +13,8 @@ use crate::types::{Index, Term};
 pub(super) struct DamageDetector {
     last: Option<(Index, Term)>,
 }
+
+pack! { DamageDetector { last } }
 
 impl Detector for DamageDetector {
     fn base(&mut self, _: &State, at: &Place, _: &mut Findings) {
@@ -46,5 +49,14 @@ impl Detector for DamageDetector {
         finding.last_index = damage.last;
         finding.detail = Some(damage.detail.clone());
         findings.add(finding);
+    }
+
+    fn save(&self, out: &mut Packer) {
+        self.pack(out);
+    }
+
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        *self = Pack::unpack(from)?;
+        Ok(())
     }
 }

@@ -42,6 +42,24 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 14] = [
+        Kind::Negative,
+        Kind::Drift,
+        Kind::GroupDrift,
+        Kind::SnapshotMismatch,
+        Kind::RejectedEntry,
+        Kind::UndecodableEntry,
+        Kind::UnknownType,
+        Kind::Gap,
+        Kind::TermRegression,
+        Kind::KeyMismatch,
+        Kind::Checksum,
+        Kind::StatusMismatch,
+        Kind::SummaryShape,
+        Kind::Orphan,
+    ];
+
     /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {
@@ -136,6 +154,19 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Every mechanism.
+    pub const ALL: [Rule; 9] = [
+        Rule::RegisterWithStatus,
+        Rule::DoublePending,
+        Rule::ParentRecreated,
+        Rule::StatusWithoutCount,
+        Rule::ChildReregistered,
+        Rule::ReconcileMergedNamespaces,
+        Rule::LostParent,
+        Rule::Base,
+        Rule::Unexplained,
+    ];
+
     /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::{Alloc, Summary};
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::{Index, JobKey};
 
@@ -99,6 +100,8 @@ impl GroupDetector {
     }
 }
 
+pack! { GroupDetector { recounts, open } }
+
 impl Detector for GroupDetector {
     fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
         for alloc in state.allocs() {
@@ -140,5 +143,14 @@ impl Detector for GroupDetector {
         for key in jobs {
             self.judge(key, entry.state.summary(key), unknown, at, findings);
         }
+    }
+
+    fn save(&self, out: &mut Packer) {
+        self.pack(out);
+    }
+
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        *self = Pack::unpack(from)?;
+        Ok(())
     }
 }

@@ -15,6 +15,7 @@ mod damage;
 mod groups;
 mod orphan;
 mod outcomes;
+mod resume;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Damage, DamageKind, LogType, Record};
 use crate::fsm::compare::Difference;
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Packer, Unpacker};
 use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, JobKey, Term};
 use finding::{Committed, Finding, Kind, LeaderChange, Place, Severity, Until};
@@ -51,6 +53,12 @@ trait Detector {
     fn finish(&mut self, state: &State, findings: &mut Findings) {
         let _ = (state, findings);
     }
+
+    /// Packs what it knows.
+    fn save(&self, out: &mut Packer);
+
+    /// Takes over what it knew.
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage>;
 }
 
 /// Collects findings; what lasts is opened, and closed later.

@@ -7,6 +7,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::id::Id;
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack, pack_enum};
 use crate::replay::Replayed;
 use crate::types::{Index, JobKey};
 
@@ -98,6 +99,10 @@ impl OrphanDetector {
     }
 }
 
+pack! { OrphanDetector { children, since, queue, told } }
+
+pack_enum! { Waiting { 0 Job(key) 1 Eval(id) } }
+
 impl Detector for OrphanDetector {
     fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
         let mut jobs: Vec<&JobKey> = state.jobs().map(|job| &job.key).collect();
@@ -136,5 +141,14 @@ impl Detector for OrphanDetector {
             }
         }
         self.tell(at.index, state, findings);
+    }
+
+    fn save(&self, out: &mut Packer) {
+        self.pack(out);
+    }
+
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        *self = Pack::unpack(from)?;
+        Ok(())
     }
 }

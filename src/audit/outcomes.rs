@@ -4,6 +4,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings};
 use crate::entry::message::Message;
 use crate::fsm::outcome::{Outcome, Refusal};
+use crate::pack::{BadImage, Packer, Unpacker};
 use crate::replay::Replayed;
 
 /// Watches what became of each entry.
@@ -44,6 +45,12 @@ impl Detector for OutcomeDetector {
             _ => return,
         };
         findings.add(Finding { detail: entry.step.outcome.detail(), ..finding });
+    }
+
+    fn save(&self, _: &mut Packer) {}
+
+    fn load(&mut self, _: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::{Job, Summary};
 use crate::fsm::state::State;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::JobKey;
 
@@ -59,6 +60,8 @@ fn shape_fault(job: &Job, summary: &Summary) -> Option<String> {
     Some(format!("the summary lacks the job's group {:?}, so plans for it are refused", missing.name))
 }
 
+pack! { ShapeDetector { open } }
+
 impl Detector for ShapeDetector {
     fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
         let keys: BTreeSet<&JobKey> = state.jobs().map(|job| &job.key).collect();
@@ -74,5 +77,14 @@ impl Detector for ShapeDetector {
         for row in &entry.net.summaries {
             self.judge(row.key, entry.state, at, findings);
         }
+    }
+
+    fn save(&self, out: &mut Packer) {
+        self.pack(out);
+    }
+
+    fn load(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        *self = Pack::unpack(from)?;
+        Ok(())
     }
 }

@@ -4,7 +4,6 @@
 //! there. The journal undoes refused transactions and tells subscribers what an entry changed.
 
 mod image;
-mod pack;
 mod rows;
 
 use std::borrow::Cow;
@@ -21,8 +20,8 @@ use super::row::{Alloc, Deployment, Eval, Indexes, Job, Launch, Named, Node, Sca
 use super::table::{RowKey, TableName, TableRow, global};
 use crate::types::{Index, JobKey};
 
+pub use crate::pack::BadImage;
 pub use image::{Image, Written};
-pub use pack::BadImage;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 type Set<K> = HashSet<K, RandomState>;

@@ -6,6 +6,7 @@
 mod changes;
 mod error;
 mod file;
+mod findings;
 mod identity;
 mod insert;
 pub mod kept;

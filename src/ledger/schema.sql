@@ -81,17 +81,23 @@ CREATE TABLE finding (
     severity TEXT NOT NULL,    -- error, warning, note
     namespace TEXT,
     parent TEXT,
+    job TEXT,                  -- where it is not about a parent's counters
+    task_group TEXT,
     counter TEXT,              -- Pending, Running, Dead, or a group's
-    value INTEGER,             -- the counter where it began; for drift, stored minus recount
+    value INTEGER,             -- the counter where it began; for a drift, stored minus recount
     min_value INTEGER,
     stored INTEGER,
     recount INTEGER,
     final_value INTEGER,
-    idx INTEGER,               -- where it shows
-    term INTEGER,
-    entry TEXT,
-    until_idx INTEGER,         -- the first entry at which it is gone; NULL when it never is
+    idx INTEGER NOT NULL,      -- where it shows
+    term INTEGER NOT NULL,
+    entry TEXT,                -- that entry's type; NULL for entries that are lost
+    until_idx INTEGER,         -- the first entry at which it is gone; NULL while it lasts
     until_entry TEXT,
+    lasts INTEGER NOT NULL,    -- 1 while it lasts, 0 when it is over or never lasted
+    last_idx INTEGER,          -- the last entry that is lost
+    partial INTEGER,           -- 1 where a part of a refused entry took effect
+    detail TEXT,               -- what is wrong, for people
     committed TEXT,            -- proven, inferred, unknown, refuted
     leader_idx INTEGER,        -- the leader change before it
     leader_term INTEGER,
@@ -103,8 +109,7 @@ CREATE TABLE finding (
     cause_job TEXT,
     cause_status TEXT,
     cause_by TEXT,             -- who sent that entry, where known
-    cause_detail TEXT,
-    detail TEXT                -- a sentence for people
+    cause_detail TEXT
 );
 
 CREATE TABLE term_span (

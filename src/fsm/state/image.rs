@@ -12,31 +12,21 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::State;
-use super::pack::{BadImage, Pack, Packer, Unpacker};
 use crate::fsm::id::Id;
 use crate::fsm::outcome::Change;
 use crate::fsm::row::{Alloc, Deployment, Eval, Job, Launch, Named, Node, Summary};
 use crate::fsm::table::{RowKey, TableName, TableRow};
+use crate::pack::{BadImage, Pack, Packer, Unpacker, fnv};
 use crate::types::{Index, JobKey};
 
 /// The shape of the rows: a digest of the files that declare them.
 const SHAPE: u64 = {
-    let mut digest = fnv(0xcbf2_9ce4_8422_2325, include_bytes!("../row.rs"));
+    let mut digest = fnv(0, include_bytes!("../row.rs"));
     digest = fnv(digest, include_bytes!("../table.rs"));
     digest = fnv(digest, include_bytes!("../csi.rs"));
-    digest = fnv(digest, include_bytes!("pack.rs"));
-    fnv(digest, include_bytes!("image.rs"))
+    digest = fnv(digest, include_bytes!("../../pack.rs"));
+    fnv(digest, include_bytes!("rows.rs"))
 };
-
-/// FNV-1a, which a constant can be made of.
-const fn fnv(mut digest: u64, bytes: &[u8]) -> u64 {
-    let mut at = 0;
-    while at < bytes.len() {
-        digest = (digest ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    digest
-}
 
 type Rows<K, R> = Vec<(K, Option<R>)>;
 

@@ -1,8 +1,5 @@
 //! The rows in an image, field by field.
 
-use std::sync::Arc;
-
-use super::pack::{BadImage, Pack, Packer, Unpacker, pack, pack_enum};
 use crate::entry::content::Digest;
 use crate::entry::time::GoTime;
 use crate::fsm::csi::{Claim, Half, Info, Plugin, PluginTask, Refreshed, Volume};
@@ -15,6 +12,7 @@ use crate::fsm::table::{
     AuthMethod, BindingRule, Cluster, HostVolume, OneTimeToken, Plain, Quota, Role, RootKey, ScalingEvent,
     ScalingEvents, Scheduler, Service, Submission, Submissions, TableName, TableRow, Token, Variable, VolumeClaim,
 };
+use crate::pack::{BadImage, Pack, Packer, Unpacker, pack, pack_enum, pack_named};
 
 pack! {
     Origin { source, offset }
@@ -179,14 +177,5 @@ impl Pack for Submissions {
     }
 }
 
-/// By name, so that a new table moves no other.
-impl Pack for TableName {
-    fn pack(&self, out: &mut Packer) {
-        out.text(self.name(), || self.name().into());
-    }
-
-    fn unpack(from: &mut Unpacker<'_>) -> Result<Self, BadImage> {
-        let name = Arc::<str>::unpack(from)?;
-        TableName::ALL.iter().copied().find(|table| table.name() == &*name).ok_or(from.bad())
-    }
-}
+// A new table moves no other.
+pack_named! { TableName from TableName::ALL }

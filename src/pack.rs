@@ -1,8 +1,9 @@
-//! The bytes of an image: small numbers take one byte; a text, and a value that several rows
+//! Values as bytes, to be read again by the program that wrote them: small numbers take one byte; a text, and a value that several rows
 //! share, stands once and has a number from then on.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -10,31 +11,43 @@ use foldhash::fast::RandomState;
 use crate::fsm::id::{Id, Word};
 use crate::types::{Index, JobKey, Term};
 
-/// The bytes are no image of this format.
+/// The bytes are not what was packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the image of a state breaks off or is damaged at byte {at}")]
+#[error("what was packed breaks off or is damaged at byte {at}")]
 pub struct BadImage {
-    /// Where, in bytes of the unpacked image.
+    /// Where, in bytes.
     pub at: usize,
 }
 
-type Result<T> = std::result::Result<T, BadImage>;
+type Result<T, E = BadImage> = std::result::Result<T, E>;
+
+/// FNV-1a over what was digested so far and some bytes: files that declare what is packed, so that
+/// what another program packed is known as such.
+pub(crate) const fn fnv(so_far: u64, bytes: &[u8]) -> u64 {
+    let mut digest = so_far ^ 0xcbf2_9ce4_8422_2325;
+    let mut at = 0;
+    while at < bytes.len() {
+        digest = (digest ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    digest
+}
 
 /// How deep shared values may stand in each other. Rows do so twice or thrice; only the rows that
 /// jobs take their resources from make longer chains, and those are packed from the oldest on.
 const DEEPEST: usize = 64;
 
-/// Makes an image.
+/// Packs values.
 #[derive(Default)]
-pub(super) struct Packer {
+pub(crate) struct Packer {
     bytes: Vec<u8>,
     texts: HashMap<Arc<str>, u64, RandomState>,
     /// Shared values by their address, which stays the same while the state does.
     shared: HashMap<usize, u64, RandomState>,
 }
 
-/// Reads an image.
-pub(super) struct Unpacker<'a> {
+/// Reads packed values.
+pub(crate) struct Unpacker<'a> {
     bytes: &'a [u8],
     at: usize,
     texts: Vec<Arc<str>>,
@@ -43,8 +56,8 @@ pub(super) struct Unpacker<'a> {
     depth: usize,
 }
 
-/// What an image can hold.
-pub(super) trait Pack: Sized {
+/// What can be packed.
+pub(crate) trait Pack: Sized {
     /// Appends the value.
     fn pack(&self, out: &mut Packer);
 
@@ -56,13 +69,13 @@ pub(super) trait Pack: Sized {
 }
 
 impl Packer {
-    /// The image.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    /// What was packed.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     /// A number in groups of seven bits, the lowest first.
-    pub(super) fn number(&mut self, mut n: u64) {
+    pub(crate) fn number(&mut self, mut n: u64) {
         while n >= 0x80 {
             self.bytes.push(n as u8 | 0x80);
             n >>= 7;
@@ -71,7 +84,7 @@ impl Packer {
     }
 
     /// A text: its number where it was there before, else 0 and the text, which gets the next.
-    pub(super) fn text(&mut self, text: &str, shared: impl FnOnce() -> Arc<str>) {
+    pub(crate) fn text(&mut self, text: &str, shared: impl FnOnce() -> Arc<str>) {
         if let Some(&known) = self.texts.get(text) {
             return self.number(known);
         }
@@ -89,17 +102,17 @@ fn address<T>(value: &Arc<T>) -> usize {
 
 impl<'a> Unpacker<'a> {
     /// Reads from the beginning.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Unpacker { bytes, at: 0, texts: Vec::new(), words: Vec::new(), shared: Vec::new(), depth: 0 }
     }
 
-    /// The bytes are no image of this format.
-    pub(super) fn bad(&self) -> BadImage {
+    /// The bytes are not what was packed.
+    pub(crate) fn bad(&self) -> BadImage {
         BadImage { at: self.at }
     }
 
     /// All bytes were read.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
 
@@ -117,7 +130,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// A number.
-    pub(super) fn number(&mut self) -> Result<u64> {
+    pub(crate) fn number(&mut self) -> Result<u64> {
         let mut n = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -130,7 +143,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// How many values follow; each takes at least one byte.
-    pub(super) fn count(&mut self) -> Result<usize> {
+    pub(crate) fn count(&mut self) -> Result<usize> {
         let count = self.number()?;
         let left = self.bytes.len() - self.at;
         usize::try_from(count).ok().filter(|n| *n <= left).ok_or(self.bad())
@@ -158,6 +171,26 @@ impl Pack for u64 {
 
     fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
         from.number()
+    }
+}
+
+impl Pack for usize {
+    fn pack(&self, out: &mut Packer) {
+        out.number(*self as u64);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.number()?.try_into().map_err(|_| from.bad())
+    }
+}
+
+impl Pack for u8 {
+    fn pack(&self, out: &mut Packer) {
+        out.bytes.push(*self);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        from.byte()
     }
 }
 
@@ -207,13 +240,17 @@ impl Pack for bool {
     }
 }
 
-impl<const N: usize> Pack for [u8; N] {
+impl<T: Pack + Default, const N: usize> Pack for [T; N] {
     fn pack(&self, out: &mut Packer) {
-        out.bytes.extend_from_slice(self);
+        self.iter().for_each(|value| value.pack(out));
     }
 
     fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
-        from.take(N as u64)?.try_into().map_err(|_| from.bad())
+        let mut all = std::array::from_fn(|_| T::default());
+        for value in &mut all {
+            *value = T::unpack(from)?;
+        }
+        Ok(all)
     }
 }
 
@@ -388,6 +425,54 @@ impl<T: Pack> Pack for Arc<[T]> {
     }
 }
 
+impl<K: Pack + Eq + Hash, V: Pack, S: BuildHasher + Default> Pack for HashMap<K, V, S> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        for (key, value) in self {
+            key.pack(out);
+            value.pack(out);
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        let count = from.count()?;
+        (0..count).map(|_| Ok((K::unpack(from)?, V::unpack(from)?))).collect()
+    }
+}
+
+impl<T: Pack> Pack for VecDeque<T> {
+    fn pack(&self, out: &mut Packer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|value| value.pack(out));
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Vec::unpack(from).map(Into::into)
+    }
+}
+
+impl Pack for String {
+    fn pack(&self, out: &mut Packer) {
+        out.text(self, || self.as_str().into());
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Arc::<str>::unpack(from).map(|text| text.to_string())
+    }
+}
+
+impl<A: Pack, B: Pack, C: Pack> Pack for (A, B, C) {
+    fn pack(&self, out: &mut Packer) {
+        self.0.pack(out);
+        self.1.pack(out);
+        self.2.pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Ok((A::unpack(from)?, B::unpack(from)?, C::unpack(from)?))
+    }
+}
+
 impl<A: Pack, B: Pack> Pack for (A, B) {
     fn pack(&self, out: &mut Packer) {
         self.0.pack(out);
@@ -402,45 +487,62 @@ impl<A: Pack, B: Pack> Pack for (A, B) {
 /// Packs structs field by field; that every field is named, the compiler checks.
 macro_rules! pack {
     ($($row:ident { $($field:ident),* $(,)? })*) => {
-        $(impl Pack for $row {
-            fn pack(&self, out: &mut Packer) {
+        $(impl $crate::pack::Pack for $row {
+            fn pack(&self, out: &mut $crate::pack::Packer) {
                 let $row { $($field),* } = self;
-                $($field.pack(out);)*
+                $($crate::pack::Pack::pack($field, out);)*
             }
 
-            fn unpack(from: &mut Unpacker<'_>) -> std::result::Result<Self, BadImage> {
-                $(let $field = Pack::unpack(from)?;)*
+            fn unpack(from: &mut $crate::pack::Unpacker<'_>) -> Result<Self, $crate::pack::BadImage> {
+                $(let $field = $crate::pack::Pack::unpack(from)?;)*
                 Ok($row { $($field),* })
             }
         })*
     };
 }
-pub(super) use pack;
+pub(crate) use pack;
 
 /// Packs enums of one value each: a number for the variant, then the value; that every variant is
 /// named, the compiler checks.
 macro_rules! pack_enum {
     ($($name:ident { $($number:literal $variant:ident($value:ident))* })*) => {
-        $(impl Pack for $name {
-            fn pack(&self, out: &mut Packer) {
+        $(impl $crate::pack::Pack for $name {
+            fn pack(&self, out: &mut $crate::pack::Packer) {
                 match self {
                     $($name::$variant($value) => {
                         out.number($number);
-                        $value.pack(out);
+                        $crate::pack::Pack::pack($value, out);
                     })*
                 }
             }
 
-            fn unpack(from: &mut Unpacker<'_>) -> std::result::Result<Self, BadImage> {
+            fn unpack(from: &mut $crate::pack::Unpacker<'_>) -> Result<Self, $crate::pack::BadImage> {
                 match from.number()? {
-                    $($number => Pack::unpack(from).map($name::$variant),)*
+                    $($number => $crate::pack::Pack::unpack(from).map($name::$variant),)*
                     _ => Err(from.bad()),
                 }
             }
         })*
     };
 }
-pub(super) use pack_enum;
+pub(crate) use pack_enum;
+
+/// Packs enums without values by the names that they have in output, which `$names` lists.
+macro_rules! pack_named {
+    ($($name:ident from $all:expr),* $(,)?) => {
+        $(impl $crate::pack::Pack for $name {
+            fn pack(&self, out: &mut $crate::pack::Packer) {
+                out.text(self.name(), || self.name().into());
+            }
+
+            fn unpack(from: &mut $crate::pack::Unpacker<'_>) -> Result<Self, $crate::pack::BadImage> {
+                let name = std::sync::Arc::<str>::unpack(from)?;
+                $all.iter().copied().find(|one| one.name() == &*name).ok_or(from.bad())
+            }
+        })*
+    };
+}
+pub(crate) use pack_named;
 
 pack! {
     JobKey { namespace, id }

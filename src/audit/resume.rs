@@ -1,0 +1,211 @@
+//! The audit as bytes, so that it can go on in the middle of a log (contract.md 4).
+
+use std::sync::Arc;
+
+use super::finding::{Cause, Committed, Finding, Kind, LeaderChange, Place, Proof, Rule, Severity, Until};
+use super::{Audit, Findings, detectors};
+use crate::ledger::kept::Resume;
+use crate::pack::{BadImage, Pack, Packer, Unpacker, fnv, pack, pack_named};
+use crate::types::Index;
+
+/// The judgement: a digest of the files that it is made of. What another one knew is not taken over.
+const SHAPE: u64 = {
+    let mut digest = fnv(0, include_bytes!("mod.rs"));
+    digest = fnv(digest, include_bytes!("finding.rs"));
+    digest = fnv(digest, include_bytes!("cause.rs"));
+    digest = fnv(digest, include_bytes!("children.rs"));
+    digest = fnv(digest, include_bytes!("damage.rs"));
+    digest = fnv(digest, include_bytes!("groups.rs"));
+    digest = fnv(digest, include_bytes!("orphan.rs"));
+    digest = fnv(digest, include_bytes!("outcomes.rs"));
+    digest = fnv(digest, include_bytes!("shape.rs"));
+    digest = fnv(digest, include_bytes!("resume.rs"));
+    fnv(digest, include_bytes!("../pack.rs"))
+};
+
+impl Resume for Audit {
+    fn save(&self) -> Vec<u8> {
+        // That nothing is forgotten, the compiler checks.
+        let Audit { detectors, findings, names: _, term, first_term, entries, last, proven, undecodable, rejected } =
+            self;
+        let mut out = Packer::default();
+        SHAPE.pack(&mut out);
+        detectors.iter().for_each(|detector| detector.save(&mut out));
+        findings.pack(&mut out);
+        ((*term, *first_term), (*last, *proven)).pack(&mut out);
+        (*entries, *undecodable, *rejected).pack(&mut out);
+        out.into_bytes()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> bool {
+        self.unpack(&mut Unpacker::new(bytes)).is_ok()
+    }
+}
+
+impl Audit {
+    fn unpack(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+        if from.number()? != SHAPE {
+            return Err(from.bad());
+        }
+        let mut detectors = detectors();
+        detectors.iter_mut().try_for_each(|detector| detector.load(from))?;
+        let findings = Findings::unpack(from)?;
+        let ((term, first_term), (last, proven)) = Pack::unpack(from)?;
+        let (entries, undecodable, rejected) = Pack::unpack(from)?;
+        if !from.is_at_end() {
+            return Err(from.bad());
+        }
+        (self.detectors, self.findings) = (detectors, findings);
+        (self.term, self.first_term, self.last, self.proven) = (term, first_term, last, proven);
+        (self.entries, self.undecodable, self.rejected) = (entries, undecodable, rejected);
+        Ok(())
+    }
+}
+
+pack! {
+    Findings { list, leader_change }
+    LeaderChange { index, term }
+    Place { index, term, entry }
+}
+
+pack_named! {
+    Kind from Kind::ALL,
+    Severity from [Severity::Note, Severity::Warning, Severity::Error],
+    Rule from Rule::ALL,
+}
+
+/// The names of counters, of parents and of groups.
+const COUNTERS: [&str; 5] = ["Pending", "Running", "Dead", "Starting", "Unknown"];
+
+impl Pack for Until {
+    fn pack(&self, out: &mut Packer) {
+        match self {
+            Until::Never => None::<Index>.pack(out),
+            Until::Index(index) => Some(*index).pack(out),
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self, BadImage> {
+        Ok(Option::unpack(from)?.map_or(Until::Never, Until::Index))
+    }
+}
+
+impl Pack for Cause {
+    fn pack(&self, out: &mut Packer) {
+        let Cause { rule, at, namespace, job, status, by, detail, proof } = self;
+        rule.pack(out);
+        at.pack(out);
+        namespace.pack(out);
+        job.pack(out);
+        status.pack(out);
+        by.pack(out);
+        detail.pack(out);
+        // Proofs are made when the replay is over.
+        let _: &Option<Proof> = proof;
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self, BadImage> {
+        Ok(Cause {
+            rule: Pack::unpack(from)?,
+            at: Pack::unpack(from)?,
+            namespace: Pack::unpack(from)?,
+            job: Pack::unpack(from)?,
+            status: Pack::unpack(from)?,
+            by: Pack::unpack(from)?,
+            detail: Pack::unpack(from)?,
+            proof: None,
+        })
+    }
+}
+
+impl Pack for Finding {
+    fn pack(&self, out: &mut Packer) {
+        let Finding {
+            kind,
+            severity,
+            namespace,
+            parent,
+            job,
+            group,
+            counter,
+            value,
+            min_value,
+            stored,
+            recount,
+            final_value,
+            at,
+            until,
+            until_entry,
+            message_type,
+            ignore_flag,
+            partial,
+            last_index,
+            detail,
+            committed,
+            leader_change,
+            cause,
+        } = self;
+        kind.pack(out);
+        severity.pack(out);
+        namespace.pack(out);
+        parent.pack(out);
+        job.pack(out);
+        group.pack(out);
+        counter.map(Arc::<str>::from).pack(out);
+        (*value, *min_value).pack(out);
+        (*stored, *recount, *final_value).pack(out);
+        at.pack(out);
+        until.pack(out);
+        until_entry.pack(out);
+        message_type.pack(out);
+        (*ignore_flag, *partial).pack(out);
+        last_index.pack(out);
+        detail.pack(out);
+        // How sure an entry is, is known when the replay is over.
+        let _: &Option<Committed> = committed;
+        leader_change.pack(out);
+        cause.pack(out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self, BadImage> {
+        let (kind, severity) = Pack::unpack(from)?;
+        let (namespace, parent) = Pack::unpack(from)?;
+        let (job, group) = Pack::unpack(from)?;
+        let counter = match Option::<Arc<str>>::unpack(from)? {
+            Some(name) => Some(COUNTERS.into_iter().find(|known| *known == &*name).ok_or(from.bad())?),
+            None => None,
+        };
+        let (value, min_value) = Pack::unpack(from)?;
+        let (stored, recount, final_value) = Pack::unpack(from)?;
+        let (at, until, until_entry) = Pack::unpack(from)?;
+        let message_type = Pack::unpack(from)?;
+        let (ignore_flag, partial) = Pack::unpack(from)?;
+        let (last_index, detail) = Pack::unpack(from)?;
+        let (leader_change, cause) = Pack::unpack(from)?;
+        Ok(Finding {
+            kind,
+            severity,
+            namespace,
+            parent,
+            job,
+            group,
+            counter,
+            value,
+            min_value,
+            stored,
+            recount,
+            final_value,
+            at,
+            until,
+            until_entry,
+            message_type,
+            ignore_flag,
+            partial,
+            last_index,
+            detail,
+            committed: None,
+            leader_change,
+            cause,
+        })
+    }
+}
