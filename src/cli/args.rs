@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod shared;
 
 pub use shared::{
-    AuditFormat, AuditOutputArgs, ColorWhen, FeedbackArgs, FilterArgs, LookArgs, OutputArgs, RangeArgs, ReplayArgs,
+    AuditFormat, AuditOutputArgs, ColorWhen, FeedbackArgs, FilterArgs, KeepArgs, LookArgs, OutputArgs, RangeArgs,
+    ReplayArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -196,6 +197,9 @@ pub struct AuditArgs {
     /// How to replay.
     #[command(flatten)]
     pub replay: ReplayArgs,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Which entries.
     #[command(flatten)]
     pub range: RangeArgs,
@@ -269,6 +273,9 @@ pub struct StateArgs {
     /// How to replay.
     #[command(flatten)]
     pub replay: ReplayArgs,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Which entries: the state is that after the last one; with a first one, only rows changed since.
     #[command(flatten)]
     pub range: RangeArgs,
@@ -297,6 +304,9 @@ pub struct TimelineArgs {
     /// How to replay.
     #[command(flatten)]
     pub replay: ReplayArgs,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Which entries.
     #[command(flatten)]
     pub range: RangeArgs,

@@ -112,7 +112,7 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
         baseline: args.baseline.as_deref().map(baseline).transpose()?,
         write_baseline: args.write_baseline.as_deref().map(to_be_written).transpose()?,
         special,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
         range: Range::new(&args.range)?,
         rows: Rows::new(&args.filter)?,
         output,
@@ -163,6 +163,7 @@ fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error
     let mut audit = Audit::new(options.rows.types.clone());
     let ended = replay.run(&mut audit)?;
     let mut audited = audit.finish(replay.state());
+    replay.keep_findings(&audited.findings)?;
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
     let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&options.rows, f, last));
     audited.findings.retain(wanted);

@@ -1,15 +1,17 @@
 //! What every command that replays has in common: rules, base, progress, and what was left unsure.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::ReplayArgs;
 use super::options::Range;
 use super::reporter::Reporter;
 use super::what_if::WhatIf;
+use crate::audit::finding::Finding;
 use crate::audit::preview::{self, Preview};
 use crate::auto::{self, Chosen, RulesFrom};
 use crate::base::{Base, Holdings, Hole};
+use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::evidence::{self, Damage, DamageKind, Evidence};
 use crate::exit::Exit;
@@ -17,9 +19,10 @@ use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::rules::{Rules, Version};
 use crate::fsm::state::State;
+use crate::ledger::{Basis, Ledger, Writer};
 use crate::notes::{Level, Notes};
 use crate::progress::Progress;
-use crate::replay::{self, Reached, Replayed, Subscriber};
+use crate::replay::{self, Reached, Rebased, Replayed, Subscriber};
 use crate::rows::LogBodies;
 use crate::start::{self, Later};
 use crate::suggest;
@@ -39,6 +42,8 @@ pub struct Replaying {
     /// An unsure answer ends with 0 as well.
     pub allow_incomplete: bool,
     what_if: WhatIf,
+    /// The file that the ledger is kept in.
+    db: Option<PathBuf>,
 }
 
 impl Replaying {
@@ -53,7 +58,12 @@ impl Replaying {
             [text] => Some(rules("--rules", text, notes)?),
             _ => return Err(Error::Usage("--rules is given twice; only `diff` compares two".into())),
         };
-        Ok(Replaying { rules, allow_incomplete: args.allow_incomplete, what_if: WhatIf::new(args, notes)? })
+        Ok(Replaying { rules, allow_incomplete: args.allow_incomplete, what_if: WhatIf::new(args, notes)?, db: None })
+    }
+
+    /// The same, with a ledger kept in a file (`--db`).
+    pub fn keeping(self, db: Option<&Path>) -> Self {
+        Replaying { db: db.map(Path::to_owned), ..self }
     }
 }
 
@@ -109,6 +119,7 @@ pub struct Prepared<'r> {
     pub base_kind: Base,
     /// The holes in the log, those below the base included; only looked for where there are snapshots.
     pub holes: Vec<Hole>,
+    db: Option<PathBuf>,
     fsm: Fsm,
     /// The index and term that the replay has come to.
     at: (Index, Term),
@@ -165,6 +176,8 @@ pub fn prepare<'r>(
     let Some(found) = range.resolve(&*evidence.log, least, last, notes)? else { return Ok(None) };
     let base = match wanted {
         Wanted::History | Wanted::Findings => oldest,
+        // A kept ledger holds the whole history, wherever this run's answer lies in it.
+        Wanted::State if options.db.is_some() => oldest,
         Wanted::State => held.newest_for(found.1).map_or_else(|| out_of_reach(&held, found.1, oldest), Ok)?,
     };
     if let Base::Snapshot(index) = base {
@@ -182,6 +195,7 @@ pub fn prepare<'r>(
         from_asked: range.has_from(),
         altered,
         chosen,
+        db: options.db.clone(),
         fsm: start.fsm,
         last,
         reporter,
@@ -269,6 +283,7 @@ fn blind<'r>(
         from_asked: range.has_from(),
         altered,
         chosen,
+        db: options.db.clone(),
         fsm,
         last,
         reporter,
@@ -287,7 +302,43 @@ impl Prepared<'_> {
     /// # Errors
     /// When the log cannot be read at all.
     pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
-        self.run_to(self.range.1, subscriber)
+        let Some(path) = self.db.clone() else { return self.run_to(self.range.1, subscriber) };
+        let mut writer = self.ledger(&path)?.writer(MessageTypes::new())?;
+        let ended = self.run_to(self.range.1, &mut Both(subscriber, &mut writer))?;
+        writer.finish()?.commit()?;
+        Ok(ended)
+    }
+
+    /// The kept ledger, held against the log that it is to be extended by.
+    fn ledger(&self, path: &Path) -> Result<Ledger, Error> {
+        let mut notes = self.reporter;
+        let base = match self.base_kind {
+            _ if self.blind => "nothing",
+            Base::Empty => "empty",
+            Base::Snapshot(_) => "snapshot",
+        };
+        let basis = Basis { base, index: self.base.0, term: self.base.1, rules: self.chosen.name() };
+        let mut ledger = Ledger::open(path)?;
+        let joined = ledger.join(&*self.evidence.log, &basis)?;
+        if let Some((first, last)) = joined.rolled_back {
+            notes.note(format!(
+                "{}: entries {first} to {last} were replaced in the log since, and are taken out",
+                path.display()
+            ));
+        }
+        Ok(ledger)
+    }
+
+    /// Puts the findings of an audit into the kept ledger, if there is one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep_findings(&self, findings: &[Finding]) -> Result<(), Error> {
+        let Some(path) = &self.db else { return Ok(()) };
+        let mut ledger = self.ledger(path)?;
+        ledger.put_findings(findings)?;
+        ledger.commit()?;
+        Ok(())
     }
 
     /// Replays up to and with `to`; a further run goes on from there.
@@ -398,6 +449,38 @@ impl Ended {
             reasons.push(format!("the replay ends at index {}: {}", self.reached.index, hole.detail));
         }
         reasons
+    }
+}
+
+/// The asker, and the ledger's writer behind it.
+struct Both<'a>(&'a mut dyn Subscriber, &'a mut Writer);
+
+impl Subscriber for Both<'_> {
+    fn base(&mut self, state: &State, index: Index, term: Term) {
+        self.0.base(state, index, term);
+        self.1.base(state, index, term);
+    }
+
+    fn entry(&mut self, entry: Replayed<'_>) {
+        // An asker that has enough ends nothing: the ledger takes in the rest.
+        if !self.0.is_done() {
+            self.0.entry(entry);
+        }
+        self.1.entry(entry);
+    }
+
+    fn rebase(&mut self, rebased: Rebased<'_>) {
+        self.0.rebase(rebased);
+        self.1.rebase(rebased);
+    }
+
+    fn damage(&mut self, damage: &Damage) {
+        self.0.damage(damage);
+        self.1.damage(damage);
+    }
+
+    fn is_done(&self) -> bool {
+        self.1.is_done()
     }
 }
 

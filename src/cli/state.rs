@@ -45,7 +45,7 @@ fn checked(args: &StateArgs, reporter: &Reporter) -> Result<Options, Error> {
     Ok(Options {
         path: options::one_path("state", &args.paths)?,
         tables,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
         range: Range::new(&args.range)?,
         rows: Rows::new(&args.filter)?,
         output,

@@ -55,7 +55,7 @@ fn checked(args: &TimelineArgs, reporter: &Reporter) -> Result<Options, Error> {
         range: Range::new(&args.range)?,
         rows: Rows::new(&args.filter)?,
         output: Output::new(&args.output, Format::Table, reporter)?,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
     })
 }
 

@@ -29,6 +29,16 @@ pub struct ReplayArgs {
     pub allow_incomplete: bool,
 }
 
+/// Where what is replayed is kept.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Ledger")]
+pub struct KeepArgs {
+    /// Keep what every entry was and changed in this SQLite file. One that is there is extended by what is new; one
+    /// of another log, base or rules is refused.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["skip", "patch", "append"])]
+    pub db: Option<PathBuf>,
+}
+
 /// From where to where.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Range")]
