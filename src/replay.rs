@@ -154,7 +154,7 @@ pub fn replay(
 /// The only place that steps the FSM.
 fn apply(fsm: &mut Fsm, record: &Record<'_>, subscribers: &mut [&mut dyn Subscriber]) {
     let message = match record.kind {
-        LogType::Command => Message::read(record.data),
+        LogType::Command => fsm.read(record.data),
         _ => None,
     };
     let step = fsm.apply(record, message.as_ref());

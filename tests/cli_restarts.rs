@@ -177,3 +177,136 @@ fn filters_and_ranges_choose_restarts() {
     assert_eq!(ids(&["--limit", "1"]), ["web@80"]);
     refused(&["restarts", "--min-running", "200%", &real], &["--min-running", "50%"]);
 }
+
+const NAMED: [&str; 2] = ["--message-type", "47=JobRestartRequestType"];
+
+#[test]
+fn the_entries_of_the_early_design_equal_their_case() {
+    let case = case("job_restart_request/case.json");
+    let path = fixture("job_restart_request");
+    // Other versions know 47 as something else, or not at all: the name wins.
+    for rules in ["1.0.4", "1.2.0", "2.0.5"] {
+        let args = ["restarts", "--rules", rules, "--json", &path];
+        let document = run_to(0, &[&args[..], &NAMED].concat()).json();
+        check_schema("restarts", &document);
+        let restarts = document["restarts"].as_array().unwrap();
+        let entries: Vec<Value> = restarts
+            .iter()
+            .flat_map(|restart| {
+                assert_eq!(restart["kind"], "entry");
+                restart["entries"].as_array().unwrap().iter().map(|entry| {
+                    let mut row = json!({"id": restart["id"], "job": format!("{}/{}", restart["namespace"].as_str().unwrap(), restart["job"].as_str().unwrap())});
+                    for key in ["index", "term", "status", "restarted"] {
+                        row[key] = entry[key].clone();
+                    }
+                    let none = entry["restarted"] == 0;
+                    row["restarted_allocs"] = if none { Value::Null } else { entry["restarted_allocs"].clone() };
+                    row
+                })
+            })
+            .collect();
+        assert_eq!(json!(entries), case["expected"]["job_restarts"]);
+        let status: Vec<&Value> = restarts.iter().map(|r| &r["status"]).collect();
+        assert_eq!(status, ["complete", "cancelled"]);
+        assert_eq!((&restarts[0]["batch_size"], &restarts[0]["batch_wait_s"]), (&json!(2), &json!(30)));
+        assert_eq!(batches(&restarts[0], 36).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
+        assert_eq!(batches(&restarts[1], 36).len(), 1);
+    }
+    // Without the name the entries mean nothing, but the tasks' events still tell of both.
+    let plain = run_to(0, &["restarts", "--json", &path]).json();
+    let kinds: Vec<&Value> = plain["restarts"].as_array().unwrap().iter().map(|r| &r["kind"]).collect();
+    assert_eq!(kinds, ["in_place", "in_place"]);
+    assert_eq!(
+        batches(&plain["restarts"][0], 8),
+        [["5db11b87", "c8549c71"], ["56b8bc73", "889d4ad6"], ["e1d41aab", "e41b77d2"]]
+    );
+    let table = run_to(0, &[&["restarts", &path][..], &NAMED].concat()).stdout;
+    assert!(table.lines().count() == 3 && table.lines().all(|l| l.chars().count() <= 100), "{table}");
+}
+
+#[test]
+fn the_table_of_restarts_is_a_part_of_the_state() {
+    let path = fixture("job_restart_request");
+    let state = |last: &str| run_to(0, &[&["state", "--last-index", last, &path][..], &NAMED].concat()).json();
+    assert_eq!(state("13")["JobRestarts"], Value::Null);
+    let rows = state("24")["JobRestarts"].clone();
+    let brief: Vec<Value> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| json!([r["ID"].as_str().unwrap()[..8], r["Status"], r["CreateIndex"], r["ModifyIndex"]]))
+        .collect();
+    assert_eq!(brief, [json!(["98d98d90", "running", 23, 23]), json!(["a716b4e0", "complete", 14, 21])]);
+    assert!(rows[0].get("AuthToken").is_none(), "{rows}");
+    let index = state("24")["Indexes"].as_array().unwrap().iter().find(|i| i["Key"] == "restart").unwrap().clone();
+    assert_eq!(index["Value"], 23);
+    let unnamed = run_to(0, &["state", &path]).json();
+    assert_eq!(unnamed["JobRestarts"], Value::Null);
+}
+
+#[test]
+fn a_missing_or_malformed_id_of_an_entry_is_refused() {
+    let path = fixture("job_restart_request");
+    for (id, word) in [("\"\"", "has no ID"), ("\"a716b4e0\"", "no UUID"), ("null", "has no ID")] {
+        let patch = format!("14: .ID = {id}");
+        let args = ["audit", "--exit-zero", "--json", "--patch", &patch, &path];
+        let findings = run_to(0, &[&args[..], &NAMED].concat()).json()["findings"].clone();
+        let refused = findings.as_array().unwrap().iter().find(|f| f["kind"] == "rejected_entry").unwrap().clone();
+        assert_eq!(refused["index"], 14);
+        assert!(refused["detail"].as_str().unwrap().contains(word), "{refused}");
+    }
+}
+
+#[test]
+fn a_log_of_json_under_its_given_name_reads_as_the_log_itself() {
+    let path = fixture("job_restart_request");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("more.ndjson");
+    let lines = run_to(
+        0,
+        &[&["logs", "--from-index", "23", "--unsafe-show-secrets", "--format", "ndjson", &path][..], &NAMED].concat(),
+    );
+    assert!(lines.stdout.contains("JobRestartRequestType"));
+    std::fs::write(&file, lines.stdout).unwrap();
+    // The last entries taken away and given back come to the same.
+    let all = run_to(0, &[&["restarts", "--json", &path][..], &NAMED].concat()).json();
+    let cut = directory.path().join("raft.ndjson");
+    let head = run_to(0, &["logs", "--last-index", "22", "--unsafe-show-secrets", "--format", "ndjson", &path]);
+    std::fs::write(&cut, head.stdout).unwrap();
+    let (cut, file) = (cut.to_str().unwrap(), file.to_str().unwrap());
+    let again = run_to(0, &[&["restarts", "--json", "--append", file, cut][..], &NAMED].concat()).json();
+    assert_eq!(again, all);
+}
+
+#[test]
+fn info_suggests_the_name_where_a_body_has_exactly_that_shape() {
+    let path = fixture("job_restart_request");
+    let ran = run_to(0, &["info", "--json", &path]);
+    let document = ran.json();
+    check_schema("info", &document);
+    assert_eq!(document["suggested_options"], json!(["--message-type 47=JobRestartRequestType"]));
+    assert!(run_to(0, &["info", &path]).stdout.contains("--message-type 47=JobRestartRequestType"));
+    let named = run_to(0, &[&["info", "--json", &path][..], &NAMED].concat()).json();
+    assert_eq!(named["suggested_options"], Value::Null);
+    for other in ["real-2.0.5/s1", "unknown_types", "healthy"] {
+        let ran = run_to(if other == "unknown_types" { 2 } else { 0 }, &["info", "--json", &fixture(other)]);
+        assert_eq!(ran.json()["suggested_options"], Value::Null, "{other}");
+    }
+}
+
+#[test]
+fn logs_filter_the_entries_of_the_early_design_by_what_they_carry() {
+    let path = fixture("job_restart_request");
+    let indexes = |filter: &str| {
+        let rows = run_to(
+            0,
+            &[&["logs", "--format", "ndjson", "--filter", "type=47", "--filter", filter, &path][..], &NAMED].concat(),
+        )
+        .ndjson();
+        rows.iter().map(|r| r["Index"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(indexes("job=storefront").len(), 8);
+    assert_eq!(indexes("namespace=prod").len(), 8);
+    assert_eq!(indexes("alloc=e41b77d2*"), [20, 21]);
+    assert_eq!(indexes("job=web"), [0; 0]);
+}

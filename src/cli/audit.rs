@@ -98,6 +98,7 @@ fn baseline(path: &Path) -> Result<Baseline, Error> {
 
 fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
     let (special, output) = output(&args.output, reporter)?;
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         path: options::one_path("audit", &args.paths)?,
         all: args.all,
@@ -112,9 +113,9 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
         baseline: args.baseline.as_deref().map(baseline).transpose()?,
         write_baseline: args.write_baseline.as_deref().map(to_be_written).transpose()?,
         special,
-        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()),
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output,
     })
 }

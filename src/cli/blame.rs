@@ -55,13 +55,14 @@ pub fn run(args: &BlameArgs) -> (Reporter, Result<Exit, Error>) {
 
 fn checked(args: &BlameArgs, reporter: &Reporter) -> Result<Options, Error> {
     let ([job], path) = operands::split("blame", &args.operands, ["JOB"])?;
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         job,
         namespace: args.namespace.clone(),
         path,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
 }

@@ -55,12 +55,13 @@ fn checked(args: &DiffArgs, reporter: &Reporter) -> Result<Options, Error> {
     if [&range.from_index, &range.last_index, &range.since, &range.until].iter().any(|end| end.is_some()) {
         return Err(Error::Usage("diff: A and B are the range; leave the range options out".into()));
     }
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         ends: [operands::index("diff", "A", &a)?, operands::index("diff", "B", &b)?],
         path,
         tables: super::state::tables(&args.tables)?,
-        replaying: Replaying::new(&args.replay, reporter)?,
-        rows: Rows::new(&args.filter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
 }

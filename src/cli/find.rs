@@ -55,13 +55,14 @@ pub fn run(args: &FindArgs) -> (Reporter, Result<Exit, Error>) {
 fn checked(args: &FindArgs, reporter: &Reporter) -> Result<Options, Error> {
     let ([code], path) = operands::split("find", &args.operands, ["EXPR"])?;
     let say = reporter.clone();
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         program: Program::compile(&code, move |text| say.plain(text))
             .map_err(|error| Error::Usage(format!("find: {error}")))?,
         path,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
 }

@@ -11,6 +11,7 @@ use crate::audit::finding::Finding;
 use crate::audit::preview::{self, Preview};
 use crate::auto::{self, Chosen, RulesFrom};
 use crate::base::{Base, Holdings, Hole};
+use crate::entry::body::restart;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::evidence::{self, Damage, DamageKind, Evidence};
@@ -44,21 +45,29 @@ pub struct Replaying {
     what_if: WhatIf,
     /// The file that the ledger is kept in.
     db: Option<PathBuf>,
+    types: MessageTypes,
 }
 
 impl Replaying {
-    /// Checks the options.
+    /// Checks the options. `types` names the message types: a number that is named
+    /// `JobRestartRequestType` is replayed as one.
     ///
     /// # Errors
     /// When `--rules` names no version.
-    pub fn new(args: &ReplayArgs, notes: &Reporter) -> Result<Self, Error> {
+    pub fn new(args: &ReplayArgs, types: &MessageTypes, notes: &Reporter) -> Result<Self, Error> {
         let rules = match args.rules.as_slice() {
             [] => None,
             [text] if text == AUTO => None,
             [text] => Some(rules("--rules", text, notes)?),
             _ => return Err(Error::Usage("--rules is given twice; only `diff` compares two".into())),
         };
-        Ok(Replaying { rules, allow_incomplete: args.allow_incomplete, what_if: WhatIf::new(args, notes)?, db: None })
+        Ok(Replaying {
+            rules,
+            allow_incomplete: args.allow_incomplete,
+            what_if: WhatIf::new(args, notes)?,
+            types: types.clone(),
+            db: None,
+        })
     }
 
     /// The same, with a ledger kept in a file (`--db`).
@@ -160,7 +169,7 @@ pub fn prepare<'r>(
     let mut notes = reporter;
     let mut evidence = evidence::open(path)?;
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
-    let altered = options.what_if.alter(&mut evidence, reporter)?;
+    let altered = options.what_if.alter(&mut evidence, &options.types, reporter)?;
     let held = start::holdings(&evidence, notes)?;
     let Some(last) = held.last() else {
         notes.note(format!("{}: the log is empty", evidence.window.path));
@@ -183,7 +192,8 @@ pub fn prepare<'r>(
     if let Base::Snapshot(index) = base {
         notes.note(format!("the replay starts from the snapshot at index {index}"));
     }
-    let start = start::at(&evidence, base, &chosen.rules, notes)?;
+    let mut start = start::at(&evidence, base, &chosen.rules, notes)?;
+    start.fsm.name_restarts(options.types.lookup(restart::NAME));
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
         base: (start.index, start.term),
@@ -272,6 +282,7 @@ fn blind<'r>(
     let Some(found) = range.resolve(&*evidence.log, first, last, notes)? else { return Ok(None) };
     let mut fsm = Fsm::new(chosen.rules.clone());
     fsm.tolerate_missing();
+    fsm.name_restarts(options.types.lookup(restart::NAME));
     Ok(Some(Prepared {
         evidence: Arc::new(evidence),
         base: (first.prev(), Term(0)),
@@ -366,11 +377,13 @@ impl Prepared<'_> {
         if self.blind {
             let mut fsm = Fsm::new(rules.clone());
             fsm.tolerate_missing();
+            fsm.name_restarts(self.fsm.restart_type());
             return Ok((fsm, self.base));
         }
         // What is to be said of the snapshot was said when it was read first.
         let said: Vec<(Level, String)> = Vec::new();
-        let start = start::at(&self.evidence, self.base_kind, rules, said)?;
+        let mut start = start::at(&self.evidence, self.base_kind, rules, said)?;
+        start.fsm.name_restarts(self.fsm.restart_type());
         Ok((start.fsm, (start.index, start.term)))
     }
 

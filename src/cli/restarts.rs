@@ -44,13 +44,14 @@ pub fn run(args: &RestartsArgs) -> (Reporter, Result<Exit, Error>) {
 
 fn checked(args: &RestartsArgs, reporter: &Reporter) -> Result<Options, Error> {
     let amount = |t: &String| t.parse().map_err(|e| Error::Usage(format!("--min-running: {e}")));
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         path: options::one_path("restarts", &args.paths)?,
         id: args.id.clone(),
         min_running: args.min_running.as_ref().map(amount).transpose()?,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
 }

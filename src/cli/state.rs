@@ -42,12 +42,13 @@ fn checked(args: &StateArgs, reporter: &Reporter) -> Result<Options, Error> {
     if output.style.format == Format::Csv && tables.len() != 1 {
         return Err(Error::Usage("--format csv holds one table; name it, as in --tables Jobs".into()));
     }
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         path: options::one_path("state", &args.paths)?,
         tables,
-        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()),
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output,
     })
 }

@@ -50,12 +50,13 @@ pub fn run(args: &TimelineArgs) -> (Reporter, Result<Exit, Error>) {
 }
 
 fn checked(args: &TimelineArgs, reporter: &Reporter) -> Result<Options, Error> {
+    let rows = Rows::new(&args.filter)?;
     Ok(Options {
         path: options::one_path("timeline", &args.paths)?,
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()),
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
-        replaying: Replaying::new(&args.replay, reporter)?.keeping(args.keep.db.as_deref()),
     })
 }
 

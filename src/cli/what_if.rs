@@ -66,23 +66,27 @@ impl WhatIf {
         })
     }
 
-    /// Puts the altered log in the place of the evidence's own, with a warning. What was altered comes back, a phrase
+    /// Puts the altered log in the place of the evidence's own, with a warning. `types` names the message types. What was altered comes back, a phrase
     /// each; nothing where nothing was asked for.
     ///
     /// # Errors
     /// When an entry is not there, a patch fails, or a file holds no entries.
-    pub fn alter(&self, evidence: &mut Evidence, reporter: &Reporter) -> Result<Vec<String>, Error> {
+    pub fn alter(
+        &self,
+        evidence: &mut Evidence,
+        types: &MessageTypes,
+        reporter: &Reporter,
+    ) -> Result<Vec<String>, Error> {
         let mut notes = reporter;
         if self.skip.is_empty() && self.patch.is_empty() && self.append.is_empty() {
             return Ok(Vec::new());
         }
         let log = std::mem::replace(&mut evidence.log, Box::new(NoLog));
         let mut altered = Altered::new(log);
-        let types = MessageTypes::new();
         for file in &self.append {
             let name = file.display().to_string();
             let open = File::open(file).map_err(|error| Error::Usage(format!("--append: {name}: {error}")))?;
-            altered.append(&name, BufReader::new(open), &types)?;
+            altered.append(&name, BufReader::new(open), types)?;
         }
         for at in &self.skip {
             altered.skip(resolve("--skip", *at, &altered, reporter)?)?;

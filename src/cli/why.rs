@@ -41,11 +41,12 @@ pub fn run(args: &WhyArgs) -> (Reporter, Result<Exit, Error>) {
 
 fn checked(args: &WhyArgs, reporter: &Reporter) -> Result<Options, Error> {
     let ([at], path) = operands::split("why", &args.operands, ["INDEX"])?;
+    let types = options::message_types(&args.message_type)?;
     Ok(Options {
         at: operands::index("why", "INDEX", &at)?,
         path,
-        types: options::message_types(&args.message_type)?,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, &types, reporter)?,
+        types,
         output: Output::new(&args.output, Format::Table, reporter)?,
     })
 }

@@ -1,6 +1,6 @@
 //! Messages for the FSM: the type byte decides which body is read (fsm.md 1).
 
-use super::body::{acl, alloc, cluster, deployment, eval, job, misc, node, service, volume};
+use super::body::{acl, alloc, cluster, deployment, eval, job, misc, node, restart, service, volume};
 use super::msgpack::{Reader, Result};
 use super::wire::Wire;
 
@@ -10,6 +10,8 @@ macro_rules! messages {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Message<'a> {
             $($(#[$meta])* $name($body),)*
+            /// A job restart of an early design, whose number is not fixed.
+            JobRestart(restart::JobRestart<'a>),
             /// A type that no community release knows.
             Other(u8),
         }
@@ -27,6 +29,16 @@ macro_rules! messages {
                     $($number => Wire::read(&mut body).map(Message::$name),)*
                     other => Ok(Message::Other(other)),
                 })
+            }
+
+            /// Reads a command's payload whatever its number as a job restart of the early design.
+            /// `None` without a byte.
+            ///
+            /// # Errors
+            /// As [`Message::read`].
+            pub fn read_restart(data: &'a [u8]) -> Option<Result<Self>> {
+                super::split(data)?;
+                Some(Wire::read(&mut Reader::at(data, 1)).map(Message::JobRestart))
             }
         }
     };

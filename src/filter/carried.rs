@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use super::{EntryType, Facts, JobFact};
+use crate::entry::body::restart::{JobRestart, is_its_shape};
 use crate::entry::msgpack::{DecodeError, Reader, Result, Token};
+use crate::entry::wire::Wire;
 use crate::evidence::{LogType, Record};
 
 /// The facts of an entry, and why its body could not be read to the end.
@@ -17,6 +19,9 @@ pub fn facts<'a>(record: &Record<'a>) -> (Facts<'a>, Option<DecodeError>) {
     let kind = entry_type(record);
     let mut facts = Facts::of(record.index, record.term, kind);
     let error = match (kind, record.data.get(1..)) {
+        (EntryType::Command(number), Some(body)) if MAY_BE_RESTARTS.contains(&number) && is_its_shape(body) => {
+            job_restart(&mut Reader::new(body), &mut facts).err()
+        }
         (EntryType::Command(number), Some(body)) => request(number, &mut Reader::new(body), &mut facts).err(),
         _ => None,
     };
@@ -80,6 +85,17 @@ fn of_request(number: u8, key: &[u8]) -> Option<Shape> {
 /// True for requests whose own `JobID` and `Namespace` name a job.
 fn names_a_job(number: u8) -> bool {
     matches!(number, 5 | 18 | 38 | 61)
+}
+
+/// Numbers that builds with another table can have given to job restarts: those behind the releases of before.
+const MAY_BE_RESTARTS: std::ops::RangeInclusive<u8> = 41..=127;
+
+/// A job restart of the early design: known by its keys, since its number is not fixed.
+fn job_restart<'a>(r: &mut Reader<'a>, facts: &mut Facts<'a>) -> Result<()> {
+    let restart = JobRestart::read(r)?;
+    restart.restarted.into_iter().for_each(|id| push(&mut facts.allocs, id));
+    facts.add_job(JobFact { namespace: Some(restart.namespace), job: Some(restart.job_id), ..JobFact::default() });
+    Ok(())
 }
 
 fn request<'a>(number: u8, r: &mut Reader<'a>, facts: &mut Facts<'a>) -> Result<()> {

@@ -37,17 +37,19 @@ pub struct Fsm {
     state: State,
     rules: Rules,
     blind: bool,
+    /// The number of job restarts, where one was named.
+    restart_type: Option<u8>,
 }
 
 impl Fsm {
     /// A server's FSM before its first entry.
     pub fn new(rules: Rules) -> Self {
-        Fsm { state: State::new(rules.node_pools), rules, blind: false }
+        Fsm { state: State::new(rules.node_pools), rules, blind: false, restart_type: None }
     }
 
     /// An FSM that goes on from a state that a snapshot holds.
     pub fn from_state(rules: Rules, state: State) -> Self {
-        Fsm { state, rules, blind: false }
+        Fsm { state, rules, blind: false, restart_type: None }
     }
 
     /// Puts another state in place of the one there is, which is returned.
@@ -61,6 +63,28 @@ impl Fsm {
         self.blind = true;
     }
 
+    /// Takes commands of that message type for job restarts of the early design, whatever the rules
+    /// have under it (`--message-type NUMBER=JobRestartRequestType`).
+    pub fn name_restarts(&mut self, number: Option<u8>) {
+        self.restart_type = number;
+    }
+
+    /// The message type that was named so.
+    pub fn restart_type(&self) -> Option<u8> {
+        self.restart_type
+    }
+
+    /// Reads a command's payload as this FSM will apply it: [`Message::read`], save for named restarts.
+    ///
+    /// # Errors
+    /// As [`Message::read`].
+    pub fn read<'a>(&self, data: &'a [u8]) -> Option<Decoded<Message<'a>>> {
+        match split(data) {
+            Some(command) if Some(command.kind) == self.restart_type => Message::read_restart(data),
+            _ => Message::read(data),
+        }
+    }
+
     /// The state after the last applied entry.
     pub fn state(&self) -> &State {
         &self.state
@@ -71,7 +95,7 @@ impl Fsm {
         &self.rules
     }
 
-    /// Applies one log entry. `message` is what [`Message::read`] made of its payload: reading is
+    /// Applies one log entry. `message` is what [`Fsm::read`] made of its payload: reading is
     /// left to the caller, who may do it on another thread.
     pub fn apply(&mut self, record: &Record<'_>, message: Option<&Decoded<Message<'_>>>) -> Step {
         let outcome = match (record.kind, split(record.data), message) {
@@ -84,7 +108,7 @@ impl Fsm {
     }
 
     fn command(&mut self, index: Index, command: Command<'_>, message: &Decoded<Message<'_>>) -> Outcome {
-        if !self.rules.knows_type(command.kind) {
+        if !self.rules.knows_type(command.kind) && self.restart_type != Some(command.kind) {
             return Outcome::UnknownType { ignored: command.ignore_unknown };
         }
         match message {

@@ -61,6 +61,8 @@ tables! {
     ClusterMetadata "ClusterMetadata",
     /// Dynamic host volumes, by namespace and ID.
     HostVolumes "HostVolumes",
+    /// Job restarts of the early design, by ID in lower case.
+    JobRestarts "JobRestarts",
     /// Submitted sources of jobs, all versions of a job in one row, by namespace and job.
     JobSubmissions "JobSubmissions",
     /// One-time tokens, by accessor ID.
@@ -114,6 +116,8 @@ rows! {
     Plain plain(Plain),
     /// An ACL policy.
     Policy policy(Plain),
+    /// A job restart of the early design.
+    JobRestart job_restart(Plain),
     /// An ACL token.
     Token token(Token),
     /// An ACL role.

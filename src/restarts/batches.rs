@@ -89,7 +89,7 @@ pub(super) fn in_place(signals: &[Signal], clocks: &Clocks) -> (Vec<Cluster>, bo
 }
 
 /// One batch; the tasks of an allocation become one member.
-fn cluster_of(signals: &[(&Signal, i64)], clocks: &Clocks) -> Cluster {
+pub(super) fn cluster_of(signals: &[(&Signal, i64)], clocks: &Clocks) -> Cluster {
     let mut members: Vec<Member> = Vec::new();
     for (signal, time) in signals {
         let moment = |seen: Seen| Moment {
@@ -161,7 +161,8 @@ fn begins_batch(open: &[&Stop], stop: &Stop) -> bool {
     all_back || (some_down && gap.is_none_or(|gap| gap > AT_ONCE)) || gap.is_some_and(|gap| gap > SENT)
 }
 
-fn stopped(stops: &[&Stop]) -> Cluster {
+/// One batch of stops.
+pub(super) fn stopped(stops: &[&Stop]) -> Cluster {
     let members: Vec<Member> = stops
         .iter()
         .map(|stop| Member {

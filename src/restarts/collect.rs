@@ -7,15 +7,18 @@ use memchr::memmem::Finder;
 use super::batches::{in_place, reschedule, restarts};
 use super::clock::{Clocks, SECOND};
 use super::judge::Bench;
+use super::recorded::Books;
 use super::rings::{Lost, Report, Rings, Signal};
 use super::stops::{Stop, Stops};
 use super::threshold::Amount;
 use super::watch::Watch;
 use super::{Kind, Moment, Restart};
 use crate::entry::body::alloc::{AllocBody, AllocUpdate, DesiredTransitions};
+use crate::entry::body::restart::JobRestart;
 use crate::entry::body::task_events;
 use crate::entry::message::Message;
 use crate::fsm::id::Id;
+use crate::fsm::outcome::Outcome;
 use crate::fsm::state::State;
 use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, JobKey, Term};
@@ -34,6 +37,7 @@ pub struct Collector {
     jobs: BTreeMap<JobKey, Traces>,
     lost: BTreeMap<JobKey, Vec<Lost>>,
     rings: Rings,
+    books: Books,
     stops: Stops,
     clocks: Clocks,
     /// The index that the replay started behind.
@@ -70,6 +74,7 @@ impl Collector {
             jobs: BTreeMap::new(),
             lost: BTreeMap::new(),
             rings: Rings::default(),
+            books: Books::default(),
             stops: Stops::default(),
             clocks: Clocks::default(),
             base: Index(0),
@@ -98,13 +103,29 @@ impl Collector {
                 end: self.last,
                 min_running,
             };
-            let (clusters, rough) = in_place(&traces.signals, &self.clocks);
+            // What entries of the early design tell of is told once.
+            let mine = self.books.of(job);
+            let signals: Vec<Signal> = traces
+                .signals
+                .iter()
+                .filter(|s| !mine.iter().any(|b| b.tells_of(&s.alloc, s.asked.index)))
+                .cloned()
+                .collect();
+            let stops: Vec<Stop> = traces
+                .stops
+                .iter()
+                .filter(|s| !mine.iter().any(|b| b.tells_of(&s.alloc, s.asked.index)))
+                .cloned()
+                .collect();
+            let (clusters, rough) = in_place(&signals, &self.clocks);
             for (bench, clusters) in
-                [(bench(Kind::InPlace, rough), clusters), (bench(Kind::Reschedule, false), reschedule(&traces.stops))]
+                [(bench(Kind::InPlace, rough), clusters), (bench(Kind::Reschedule, false), reschedule(&stops))]
             {
                 let runs = restarts(clusters, &|cluster| bench.may_lack(cluster));
                 found.extend(runs.into_iter().filter_map(|run| bench.judge(run)));
             }
+            let bench = bench(Kind::Entry, false);
+            found.extend(mine.iter().map(|book| book.restart(&bench, &traces.signals, &traces.stops)));
         }
         found.sort_by(|a, b| (a.first, &a.job, a.kind).cmp(&(b.first, &b.job, b.kind)));
         Collected { restarts: found, notes: self.notes() }
@@ -212,6 +233,15 @@ impl Collector {
         }
     }
 
+    /// An entry of the early design.
+    fn recorded(&mut self, request: &JobRestart<'_>, entry: &Replayed<'_>, at: Moment) {
+        let job = JobKey::new(&*request.namespace, &*request.job_id);
+        let traces = self.jobs.entry(job.clone()).or_default();
+        if self.books.take(request, &job, at) {
+            traces.watch.begin(&job, entry, at);
+        }
+    }
+
     /// Follows what became of stopped allocations, and how many of each watched group run.
     fn follow(&mut self, entry: &Replayed<'_>, at: Moment) {
         if self.jobs.is_empty() {
@@ -267,6 +297,7 @@ impl Subscriber for Collector {
         match entry.message {
             Some(Ok(Message::AllocClientUpdate(m))) => self.client_update(m, &entry, at),
             Some(Ok(Message::AllocUpdateDesiredTransition(m))) => self.transitions(m, &entry, at),
+            Some(Ok(Message::JobRestart(m))) if entry.step.outcome == Outcome::Applied => self.recorded(m, &entry, at),
             _ => {}
         }
         self.follow(&entry, at);

@@ -187,7 +187,7 @@ impl Bench<'_> {
     }
 
     /// The allocations that could have been restarted, were not, and are still there.
-    fn left_out(&self, batches: &[Batch], groups: &[Arc<str>], first: Index, last: Index) -> Vec<Id> {
+    pub(super) fn left_out(&self, batches: &[Batch], groups: &[Arc<str>], first: Index, last: Index) -> Vec<Id> {
         let done = |id: &Id| batches.iter().flat_map(|b| &b.members).any(|m| m.alloc == *id);
         let gone = |id: &Id| self.watch.left.get(id).is_some_and(|at| *at <= last);
         self.watch

@@ -4,7 +4,8 @@
 //! here and put together again:
 //!
 //! - in place: events of tasks inside client updates, each with the client's clock (`rings.rs`);
-//! - with `-reschedule`: desired transitions, the plans and client updates that follow (`stops.rs`).
+//! - with `-reschedule`: desired transitions, the plans and client updates that follow (`stops.rs`);
+//! - in builds that had it, the entry of an early design (`recorded.rs`).
 //!
 //! A [`Collector`] subscribes to a replay and gathers these traces; [`Collector::finish`] clusters
 //! them into batches, batches into restarts (`batches.rs`), and judges each (`judge.rs`).
@@ -17,6 +18,7 @@ pub mod threshold;
 mod batches;
 mod clock;
 mod judge;
+mod recorded;
 mod rings;
 mod stops;
 mod watch;

@@ -55,6 +55,16 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// A restart begins that has an entry of its own.
+    pub(super) fn begin(&mut self, job: &JobKey, entry: &Replayed<'_>, at: Moment) {
+        if !self.awake {
+            self.wake(job, entry, at);
+        }
+        self.eligible.push(Eligible { at: at.index, allocs: eligible(job, entry) });
+        self.asked.clear();
+        self.last = Some(at);
+    }
+
     /// A trace came in: `alloc` is asked to restart.
     pub(super) fn trace(&mut self, job: &JobKey, kind: super::Kind, alloc: &Id, entry: &Replayed<'_>, at: Moment) {
         if !self.awake {
@@ -137,6 +147,12 @@ impl Watch {
             "pending" if !alloc.is_server_terminal() => numbers.starting += step,
             _ => {}
         }
+    }
+
+    /// The task group of an allocation that was eligible once; empty where it is not known.
+    pub(super) fn group_of(&self, alloc: &Id) -> Arc<str> {
+        let all = self.eligible.iter().flat_map(|e| &e.allocs);
+        all.into_iter().find(|(id, _)| id == alloc).map_or_else(|| "".into(), |(_, group)| group.clone())
     }
 
     /// The eligible allocations at the beginning of a restart.

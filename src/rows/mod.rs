@@ -89,6 +89,8 @@ tables! {
     Namespaces,
     /// Node pools; Nomad's tool does not print them.
     NodePools,
+    /// Job restarts of the early design.
+    JobRestarts,
     /// Accessors of Consul tokens, which Nomad's tool printed up to 1.9.
     SITokenAccessors,
     /// Accessors of Vault tokens, which Nomad's tool printed up to 1.9.
@@ -177,6 +179,7 @@ fn shared_row(key: &RowKey, row: &TableRow, bodies: &dyn Bodies) -> Result<Objec
     match row {
         TableRow::Policy(row) => acl::policy(row, bodies),
         TableRow::Plain(row) => acl::plain(row.origin, row.indexes, bodies),
+        TableRow::JobRestart(row) => other::job_restart(row, bodies),
         TableRow::Token(row) => acl::token(row, bodies),
         TableRow::Role(row) => acl::plain(row.origin, row.indexes, bodies),
         TableRow::AuthMethod(row) => acl::plain(row.origin, row.indexes, bodies),

@@ -4,7 +4,7 @@ use super::acl::{as_carried, plain, set_indexes};
 use super::bodies::{Bodies, RowError, field, object};
 use super::job::text;
 use super::value::{Object, Value};
-use crate::fsm::table::{HostVolume, Quota, RowKey, Scheduler, Submission, Variable, VolumeClaim};
+use crate::fsm::table::{HostVolume, Plain, Quota, RowKey, Scheduler, Submission, Variable, VolumeClaim};
 
 /// A variable, encrypted as it is.
 ///
@@ -40,6 +40,22 @@ pub fn quota(key: &RowKey, row: &Quota) -> Object {
     out.set("Size", row.size);
     set_indexes(&mut out, row.indexes);
     out
+}
+
+/// A job restart of the early design: what its entry says, without what only a request has.
+///
+/// # Errors
+/// As [`variable`].
+pub fn job_restart(row: &Plain, bodies: &dyn Bodies) -> Result<Object, RowError> {
+    let carried = as_carried(row.origin, bodies)?;
+    let keys =
+        ["ID", "Namespace", "JobID", "BatchSize", "BatchWait", "Status", "RestartedAllocs", "StartedAt", "UpdatedAt"];
+    let mut out = Object::with_capacity(keys.len() + 2);
+    for key in keys {
+        out.set(key, carried.get(key).cloned().unwrap_or(Value::Null));
+    }
+    set_indexes(&mut out, row.indexes);
+    Ok(out)
 }
 
 /// A dynamic host volume.

@@ -38,6 +38,7 @@ fn checked(args: &WatchArgs, reporter: &Reporter) -> Result<(Options, Duration),
     if args.filter.limit.is_some() {
         return Err(Error::Usage("watch ends on Ctrl-C and not after some rows: leave --limit out".into()));
     }
+    let rows = Rows::new(&args.filter)?;
     let options = Options {
         path: options::one_path("watch", &args.paths)?,
         all: true,
@@ -48,9 +49,9 @@ fn checked(args: &WatchArgs, reporter: &Reporter) -> Result<(Options, Duration),
         baseline: args.baseline.as_deref().map(super::baseline).transpose()?,
         write_baseline: None,
         special: None,
-        replaying: Replaying::new(&args.replay, reporter)?,
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::whole(),
-        rows: Rows::new(&args.filter)?,
+        rows,
         output,
     };
     Ok((options, interval(&args.interval)?))

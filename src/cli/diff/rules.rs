@@ -45,19 +45,21 @@ pub fn run(args: &DiffArgs, reporter: &Reporter) -> Result<Exit, Error> {
     if !args.tables.is_empty() {
         return Err(Error::Usage("diff: with --rules twice jobs are compared; leave --tables out".into()));
     }
+    let rows = Rows::new(&args.filter)?;
     let silent = reporter.muted();
     let one = |rules: &String, reporter| {
         let rules = vec![rules.clone()];
         let ReplayArgs { skip, patch, append, allow_incomplete, .. } = &args.replay;
         let (skip, patch, append) = (skip.clone(), patch.clone(), append.clone());
-        Replaying::new(&ReplayArgs { rules, skip, patch, append, allow_incomplete: *allow_incomplete }, reporter)
+        let replay = ReplayArgs { rules, skip, patch, append, allow_incomplete: *allow_incomplete };
+        Replaying::new(&replay, &rows.types, reporter)
     };
     let options = Options {
         path: options::one_path("diff --rules A --rules B", &args.operands)?,
         names: [a.clone(), b.clone()],
         replaying: [one(a, reporter)?, one(b, &silent)?],
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
     };
     let [first, second] = &options.replaying;

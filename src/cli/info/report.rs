@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::tally::{Count, Kind, Tally, WriterAt, older};
+use crate::entry::body::restart;
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::raftdb::Stable;
 use crate::evidence::salvage::Carved;
@@ -55,6 +56,9 @@ pub struct Report<'a> {
     pub types: Option<Vec<TypeRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest: Option<Vec<LargeRow>>,
+    /// Options that would tell more of this log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggested_options: Vec<String>,
 }
 
 /// What `--salvage` carves: entries that are no part of the log.
@@ -173,8 +177,15 @@ impl<'a> Report<'a> {
                 };
                 tally.largest.iter().map(row).collect()
             }),
+            suggested_options: suggested(tally, names),
         }
     }
+}
+
+/// Options that name what the numbers alone do not tell.
+fn suggested(tally: &Tally, names: &MessageTypes) -> Vec<String> {
+    let unnamed = tally.restarts.iter().filter(|number| names.lookup(restart::NAME) != Some(**number));
+    unnamed.map(|number| format!("--message-type {number}={}", restart::NAME)).collect()
 }
 
 fn gaps(damage: &[Damage]) -> Vec<Gap> {

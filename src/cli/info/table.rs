@@ -184,6 +184,9 @@ fn summary(report: &Report<'_>) -> String {
         };
         line("Stable", &format!("current term {term}{vote}"));
     }
+    for option in &report.suggested_options {
+        line("Try", &format!("{option}: bodies of this type have exactly the shape of job restarts"));
+    }
     text
 }
 

@@ -1,5 +1,8 @@
 //! What one pass over a log counts for `info`.
 
+use std::collections::BTreeSet;
+
+use crate::entry::body::restart;
 use crate::entry::json::BodyWriter;
 use crate::entry::message_type::known_type;
 use crate::entry::{self, writer};
@@ -77,6 +80,8 @@ pub struct Tally {
     /// Entries whose body cannot be decoded: how many, and the first ones.
     pub undecodable: u64,
     pub undecodable_first: Vec<Index>,
+    /// Message types of which a body has exactly the shape of a job restart.
+    pub restarts: BTreeSet<u8>,
     pub damage: Vec<Damage>,
     bodies: BodyWriter,
 }
@@ -94,6 +99,7 @@ impl Tally {
             newest_type: None,
             undecodable: 0,
             undecodable_first: Vec::new(),
+            restarts: BTreeSet::new(),
             damage: Vec::new(),
             bodies: BodyWriter::new(),
         }
@@ -127,6 +133,11 @@ impl Tally {
             return;
         }
         if let Kind::Command(number) = kind {
+            if restart::is_its_shape(record.data.get(1..).unwrap_or_default()) {
+                // Its number says nothing of the version: no release gave it one.
+                self.restarts.insert(number);
+                return;
+            }
             self.version(number, record);
         }
     }

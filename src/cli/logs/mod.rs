@@ -44,12 +44,13 @@ pub fn run(args: &LogsArgs) -> (Reporter, Result<Exit, Error>) {
 fn checked(args: &LogsArgs, reporter: &Reporter) -> Result<Options, Error> {
     // A listing goes on where a replay cannot; a warning tells that it could not resolve.
     let replay = ReplayArgs { rules: args.rules.clone(), allow_incomplete: true, ..ReplayArgs::default() };
-    let replaying = Replaying::new(&replay, reporter)?;
+    let rows = Rows::new(&args.filter)?;
+    let replaying = Replaying::new(&replay, &rows.types, reporter)?;
     Ok(Options {
         path: options::one_path("logs", &args.paths)?,
         resolve: args.resolve.then_some(replaying),
         range: Range::new(&args.range)?,
-        rows: Rows::new(&args.filter)?,
+        rows,
         output: Output::new(&args.output, Format::Table, reporter)?,
         salvage: args.salvage,
     })

@@ -196,6 +196,16 @@ pub fn shape(table: Table) -> &'static Shape {
             C::text("Format"),
             C::number("JobModifyIndex")
         ],
+        Table::JobRestarts => columns![
+            C::text("ID"),
+            C::text("Namespace"),
+            C::text("JobID"),
+            C::text("Status"),
+            C::number("BatchSize"),
+            C::number("BatchWait"),
+            C::number("CreateIndex"),
+            C::number("ModifyIndex")
+        ],
         Table::ClusterMetadata => columns![C::text("ClusterID"), C::text("CreateTime")],
         Table::OneTimeTokens => {
             columns![C::text("AccessorID"), C::text("ExpiresAt"), C::number("CreateIndex"), C::number("ModifyIndex")]

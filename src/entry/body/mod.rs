@@ -11,6 +11,7 @@ pub mod eval;
 pub mod job;
 pub mod misc;
 pub mod node;
+pub mod restart;
 pub mod service;
 pub mod snapshot;
 pub mod task_events;

@@ -14,6 +14,7 @@ mod node;
 mod plan;
 mod reconcile;
 mod registry;
+mod restart;
 mod scaling;
 mod service;
 mod upsert_job;
@@ -107,6 +108,7 @@ impl Txn<'_> {
                 Ok(Outcome::NoEffect("servers ignore this type".into()))
             }
             // No rules know a type that this program does not know, so that this is never reached in a replay.
+            Message::JobRestart(m) => self.job_restart(m),
             Message::Other(number) => Err(Refusal::new(format!("type {number} is not known"))),
         };
         let wrote = self.state.mark() != start;

@@ -122,6 +122,7 @@ pack_enum! {
         17 HostVolume(row)
         18 VolumeClaim(row)
         19 Submissions(row)
+        20 JobRestart(row)
     }
 }
 
