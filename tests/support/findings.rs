@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use super::cases::{Case, Recording};
 
 /// Finding kinds that `audit` must get right now. A later kind is added here, and nowhere else.
-const KINDS_DUE: [&str; 6] = ["negative", "drift", "rejected_entry", "undecodable_entry", "unknown_type", "gap"];
+const KINDS_DUE: [&str; 7] =
+    ["negative", "drift", "rejected_entry", "undecodable_entry", "unknown_type", "gap", "snapshot_mismatch"];
 
 /// Cause rules that `audit` must name now; for any other mechanism it says `unexplained`, or already names it.
-const CAUSES_DUE: [&str; 7] = [
+const CAUSES_DUE: [&str; 8] = [
+    "base",
     "register_with_status",
     "double_pending",
     "parent_recreated",
@@ -31,27 +33,73 @@ pub fn is_due(kind: &str) -> bool {
 /// A finding reduced to what both sides say: its place, and its values by our names.
 pub type Finding = BTreeMap<String, Value>;
 
-/// The findings that a case lists for a recording; none where it lists none for those rules.
+/// The findings that a case expects for a recording; none where it tells nothing about those rules.
+///
+/// Recordings start at a folder's newest snapshot and the audit at the oldest base it can use. So where a log that starts at 1 has a
+/// snapshot as well, what counts is the list for the whole log: of the case itself (`from_entry_1`), or of the
+/// server with the full log.
 pub fn expected(case: &Case, recording: &Recording) -> Option<Vec<Finding>> {
     let description = &case.description;
-    let of_server = |value: &Value| match &recording.server {
-        Some(server) => value.get(server).cloned(),
-        None => Some(value.clone()),
-    };
-    let primary = match &recording.server {
-        Some(server) => &description["expected"]["servers"][server],
-        None => &description["expected"],
-    };
-    let list = if description["nomad_rules"] == json!(recording.rules) {
-        primary
-    } else {
-        let profile = of_server(description.get("expected_by_profile")?)?;
-        match profile.get(&recording.rules)? {
-            same if same["same_as_primary"] == json!(true) => primary,
-            own => &own.clone(),
+    let rules = recording.rules.as_str();
+    let findings = match &recording.server {
+        None if description.get("from_entry_1").is_some() => from_entry_1(description, rules)?,
+        None => listed(description, rules, &description["expected"], description.get("expected_by_profile")?)?,
+        Some(server) => {
+            let profiles = description.get("expected_by_profile")?.as_object()?;
+            let full = profiles.keys().next()?;
+            let server = if starts_behind_its_log(description, server, recording) { full } else { server };
+            let primary = &description["expected"]["servers"][server];
+            listed(description, rules, primary, profiles.get(server).unwrap_or(&Value::Null))?
         }
     };
-    Some(list["findings"].as_array()?.iter().map(of_case).filter(due).collect())
+    Some(findings.into_iter().filter(due).collect())
+}
+
+/// The list of `primary` for the case's own rules, that of `profiles` for other ones.
+fn listed(description: &Value, rules: &str, primary: &Value, profiles: &Value) -> Option<Vec<Finding>> {
+    let list = if description["nomad_rules"] == json!(rules) {
+        primary
+    } else {
+        match profiles.get(rules)? {
+            same if same["same_as_primary"] == json!(true) => primary,
+            own => own,
+        }
+    };
+    Some(list["findings"].as_array()?.iter().map(of_case).collect())
+}
+
+/// What a log from entry 1 leads to: under rules that do not reproduce the snapshot along it, the findings up to there,
+/// the disagreement, and then what the snapshot leads to.
+fn from_entry_1(description: &Value, rules: &str) -> Option<Vec<Finding>> {
+    let whole = listed(description, rules, &description["from_entry_1"], description.get("from_entry_1_by_profile")?)?;
+    let check = &description["snapshot_check"];
+    if check["by_rules"][rules]["agrees"] == json!(true) {
+        return Some(whole);
+    }
+    let snapshot = check["index"].as_u64()?;
+    let mut findings: Vec<_> = whole
+        .into_iter()
+        .filter(|finding| finding["index"].as_u64().is_some_and(|index| index < snapshot))
+        .map(|mut finding| {
+            if finding.get("until").is_some_and(|until| until.as_u64().is_none_or(|until| until > snapshot)) {
+                finding.insert("until".into(), json!(snapshot));
+                finding.insert("until_entry".into(), json!("snapshot"));
+                // What they came to by then, no list tells.
+                finding.retain(|key, _| key != "final_value" && key != "min_value");
+            }
+            finding
+        })
+        .collect();
+    findings.push(Finding::from([("kind".into(), json!("snapshot_mismatch")), ("index".into(), json!(snapshot))]));
+    findings.extend(listed(description, rules, &description["expected"], description.get("expected_by_profile")?)?);
+    Some(findings)
+}
+
+/// True where a server's recording starts at a snapshot although its log starts at 1.
+fn starts_behind_its_log(description: &Value, server: &str, recording: &Recording) -> bool {
+    let base = &description["expected"]["servers"][server]["base_snapshot"];
+    let bounds = raftscope::evidence::open(&recording.evidence).unwrap().log.bounds();
+    base.is_u64() && bounds.is_some_and(|(first, _)| first.0 == 1)
 }
 
 /// The findings of an `audit --all --format json` document.
@@ -120,6 +168,9 @@ fn put_entry(ours: &mut Finding, key: &str, recorded: &Value) {
             if ["78", "127"].contains(&number) {
                 ours.insert(key.into(), recorded.clone());
             }
+        }
+        Some("snapshot") => {
+            ours.insert(key.into(), json!("snapshot"));
         }
         Some("UpsertNodeEvents") => {
             ours.insert(key.into(), json!("UpsertNodeEventsType"));
