@@ -15,7 +15,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["info"],
     &["info", "--types"],
     &["logs", "--format", "ndjson"],
-    &["logs", "--filter", "parent=nightly_rollup"],
+    &["logs", "--resolve", "--filter", "parent=nightly_rollup"],
     &["timeline", "--format", "ndjson"],
     &["state"],
     &["audit", "--exit-zero"],
@@ -50,6 +50,18 @@ fn no_command_changes_content_names_times_or_modes() {
         run_all(path);
         assert!(stamps(dir.path()) == before, "changed by reading {}", path.display());
     }
+}
+
+#[test]
+fn a_ledger_is_kept_where_it_is_told_and_nothing_else_is_written() {
+    let dir = data_dir("healthy");
+    let elsewhere = tempdir().unwrap();
+    let before = stamps(dir.path());
+    let ledger = elsewhere.path().join("ledger.db");
+    let arguments = ["audit", "--db", ledger.to_str().unwrap(), dir.path().to_str().unwrap()];
+    raftscope(arguments).expect_code(0);
+    assert!(ledger.is_file());
+    assert!(stamps(dir.path()) == before);
 }
 
 #[cfg(unix)]
