@@ -328,7 +328,11 @@ impl Prepared<'_> {
             Base::Empty => "empty",
             Base::Snapshot(_) => "snapshot",
         };
-        let basis = Basis { base, index: self.base.0, term: self.base.1, rules: self.chosen.name() };
+        let rules = match self.fsm.restart_type() {
+            Some(number) => format!("{}, {number}={}", self.chosen.name(), restart::NAME),
+            None => self.chosen.name(),
+        };
+        let basis = Basis { base, index: self.base.0, term: self.base.1, rules };
         let mut ledger = Ledger::open(path)?;
         let joined = ledger.join(&*self.evidence.log, &basis)?;
         if let Some((first, last)) = joined.rolled_back {
