@@ -37,13 +37,15 @@ pub enum Kind {
     StatusMismatch,
     /// A summary lacks what its job needs.
     SummaryShape,
+    /// A restart of a job left fewer allocations running than were asked for.
+    RestartBelowThreshold,
     /// Something waits for what never comes.
     Orphan,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 15] = [
         Kind::Negative,
         Kind::Drift,
         Kind::GroupDrift,
@@ -57,6 +59,7 @@ impl Kind {
         Kind::Checksum,
         Kind::StatusMismatch,
         Kind::SummaryShape,
+        Kind::RestartBelowThreshold,
         Kind::Orphan,
     ];
 
@@ -76,6 +79,7 @@ impl Kind {
             Kind::Checksum => "checksum",
             Kind::StatusMismatch => "status_mismatch",
             Kind::SummaryShape => "summary_shape",
+            Kind::RestartBelowThreshold => "restart_below_threshold",
             Kind::Orphan => "orphan",
         }
     }

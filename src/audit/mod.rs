@@ -8,6 +8,7 @@ pub mod finding;
 pub mod preview;
 pub mod prove;
 pub mod report;
+pub mod restarts;
 
 mod cause;
 mod children;
@@ -183,7 +184,8 @@ impl Audit {
         Audited { findings, entries: self.entries, undecodable: self.undecodable, rejected: self.rejected, parents }
     }
 
-    fn committed(&self, at: &Place) -> Option<Committed> {
+    /// How sure it is that the entry at a place was committed, by what the replay has shown so far.
+    pub fn committed(&self, at: &Place) -> Option<Committed> {
         if at.index > self.last {
             return None;
         }

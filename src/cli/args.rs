@@ -182,6 +182,10 @@ pub struct AuditArgs {
     /// Also tell what `nomad system reconcile summaries` would make of the counts now.
     #[arg(long)]
     pub preview_reconcile: bool,
+    /// Also find restarts of jobs that left fewer allocations running than this: a number, or a percentage of
+    /// the group's count.
+    #[arg(long, value_name = "N|P%")]
+    pub min_running: Option<String>,
     /// End with 0 whatever is found.
     #[arg(long)]
     pub exit_zero: bool,
@@ -493,12 +497,49 @@ pub struct RulesArgs {
     pub feedback: FeedbackArgs,
 }
 
+/// `restarts --plan`: what `nomad job restart` with these options would do.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Plan")]
+pub struct PlanArgs {
+    /// Tell what `nomad job restart` would do to the state after the last entry; no cluster is touched.
+    #[arg(long, conflicts_with_all = ["id", "min_running"], requires = "job")]
+    pub plan: bool,
+    /// The job to restart.
+    #[arg(long, value_name = "JOB", requires = "plan")]
+    pub job: Option<String>,
+    /// The job's namespace; needed only where several have a job of that name.
+    #[arg(long, value_name = "NAMESPACE", requires = "plan")]
+    pub namespace: Option<String>,
+    /// Only this task group.
+    #[arg(long, value_name = "GROUP", requires = "plan")]
+    pub group: Option<String>,
+    /// How many allocations together: a number, or a percentage of those to be restarted.
+    #[arg(long, value_name = "N|P%", requires = "plan")]
+    pub batch_size: Option<String>,
+    /// The wait between batches, as in 30s or 1m30s.
+    #[arg(long, value_name = "DURATION", requires = "plan")]
+    pub batch_wait: Option<String>,
+    /// Stop and replace allocations instead of restarting their tasks.
+    #[arg(long, requires = "plan")]
+    pub reschedule: bool,
+    /// Print the plan as restart entries of the early design, for --append and --message-type.
+    #[arg(long, requires = "plan")]
+    pub emit: bool,
+    /// With --emit: the restart is cancelled after this batch.
+    #[arg(long, value_name = "BATCH", requires = "emit", conflicts_with = "pause_after")]
+    pub cancel_after: Option<usize>,
+    /// With --emit: the restart is paused after this batch.
+    #[arg(long, value_name = "BATCH", requires = "emit")]
+    pub pause_after: Option<usize>,
+}
+
 /// `restarts [PATH]`.
 #[derive(Args, Debug)]
 #[command(override_usage = "raftscope restarts [OPTIONS] [PATH]")]
 #[command(before_help = "Examples:
   raftscope restarts server/raft
   raftscope restarts --id web@80 server/raft
+  raftscope restarts --plan --job web --batch-size 25% --batch-wait 30s server/raft
   raftscope restarts --min-running 75% --filter job=web --format json server/raft")]
 pub struct RestartsArgs {
     /// What holds the log; `.` by default.
@@ -510,6 +551,12 @@ pub struct RestartsArgs {
     /// Tell how long fewer allocations ran than this: a number, or a percentage of the group's count.
     #[arg(long, value_name = "N|P%")]
     pub min_running: Option<String>,
+    /// With --id: go on telling, on the directory of a running server, until the restart ends.
+    #[arg(long, requires = "id")]
+    pub follow: bool,
+    /// What to plan.
+    #[command(flatten)]
+    pub plan: PlanArgs,
     /// How to replay.
     #[command(flatten)]
     pub replay: ReplayArgs,

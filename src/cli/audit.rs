@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::args::{AuditArgs, AuditFormat, AuditOutputArgs, FailOn};
 use super::options::{self, Output, Range, Rows};
-use super::replaying::{self, Ended, Prepared, Replaying, Wanted};
+use super::replaying::{self, Both, Ended, Prepared, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::audit::baseline::Baseline;
 use crate::audit::finding::{Finding, Severity};
@@ -20,6 +20,8 @@ use crate::filter::{EntryType, Facts, JobFact};
 use crate::fsm::rules::Version;
 use crate::notes::Notes;
 use crate::render::Format;
+use crate::restarts::Collector;
+use crate::restarts::threshold::Amount;
 use crate::types::{Index, Term};
 
 mod print;
@@ -33,6 +35,7 @@ struct Options {
     all: bool,
     prove: bool,
     preview: bool,
+    min_running: Option<Amount>,
     exit_zero: bool,
     fail_on: Severity,
     baseline: Option<Baseline>,
@@ -104,6 +107,7 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
         all: args.all,
         prove: args.prove,
         preview: args.preview_reconcile,
+        min_running: args.min_running.as_deref().map(options::min_running).transpose()?,
         exit_zero: args.exit_zero,
         fail_on: match args.fail_on {
             FailOn::Error => Severity::Error,
@@ -161,10 +165,21 @@ fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 
 /// Replays, and keeps the findings that were asked for.
 fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
-    let mut audit = Audit::new(options.rows.types.clone());
-    let ended = replay.run(&mut audit)?;
+    let (mut audit, mut collector) = (Audit::new(options.rows.types.clone()), Collector::new());
+    let ended = match options.min_running {
+        None => replay.run(&mut audit)?,
+        Some(_) => replay.run(&mut Both(&mut audit, &mut collector))?,
+    };
+    let mut below = Vec::new();
+    if options.min_running.is_some() {
+        let found = collector.finish(options.min_running);
+        below = crate::audit::restarts::findings(&found.restarts, &options.rows.types);
+        below.iter_mut().for_each(|finding| finding.committed = audit.committed(&finding.at));
+    }
     let mut audited = audit.finish(replay.state());
     replay.keep_findings(&audited.findings)?;
+    audited.findings.append(&mut below);
+    audited.findings.sort_by_key(|finding| finding.at.index);
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
     let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&options.rows, f, last));
     audited.findings.retain(wanted);

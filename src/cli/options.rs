@@ -16,6 +16,7 @@ use crate::jq::Program;
 use crate::notes::Notes;
 use crate::redact::Redactor;
 use crate::render::{Format, Style};
+use crate::restarts::threshold::Amount;
 use crate::types::Index;
 
 /// An error that says what to type instead.
@@ -149,6 +150,11 @@ impl Rows {
         let filter = Filter::parse(args.filter.iter().map(String::as_str), &types).map_err(usage)?;
         Ok(Rows { filter, limit: args.limit, types })
     }
+}
+
+/// The threshold of `--min-running`.
+pub fn min_running(text: &str) -> Result<Amount, Error> {
+    text.parse().map_err(|e| usage(format!("--min-running: {e}")))
 }
 
 /// The names of message types with those of `--message-type`.

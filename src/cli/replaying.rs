@@ -20,7 +20,7 @@ use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::rules::{Rules, Version};
 use crate::fsm::state::State;
-use crate::ledger::{Basis, Ledger, Writer};
+use crate::ledger::{Basis, Ledger};
 use crate::notes::{Level, Notes};
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Rebased, Replayed, Subscriber};
@@ -469,8 +469,8 @@ impl Ended {
     }
 }
 
-/// The asker, and the ledger's writer behind it.
-struct Both<'a>(&'a mut dyn Subscriber, &'a mut Writer);
+/// Two at once: an asker, and behind it one that takes in the whole, such as the ledger's writer.
+pub struct Both<'a>(pub &'a mut dyn Subscriber, pub &'a mut dyn Subscriber);
 
 impl Subscriber for Both<'_> {
     fn base(&mut self, state: &State, index: Index, term: Term) {

@@ -21,13 +21,19 @@ const IN_REPORTS: u8 = 9;
 /// The same for one with `-reschedule`: the transitions.
 const IN_TRANSITIONS: u8 = 27;
 
+mod follow;
+mod plan;
 mod print;
+
+use plan::Planning;
 
 /// What `restarts` was asked for.
 #[derive(Debug)]
 struct Options {
     path: PathBuf,
     id: Option<String>,
+    follow: bool,
+    planning: Option<Planning>,
     min_running: Option<Amount>,
     replaying: Replaying,
     range: Range,
@@ -43,12 +49,13 @@ pub fn run(args: &RestartsArgs) -> (Reporter, Result<Exit, Error>) {
 }
 
 fn checked(args: &RestartsArgs, reporter: &Reporter) -> Result<Options, Error> {
-    let amount = |t: &String| t.parse().map_err(|e| Error::Usage(format!("--min-running: {e}")));
     let rows = Rows::new(&args.filter)?;
     Ok(Options {
         path: options::one_path("restarts", &args.paths)?,
         id: args.id.clone(),
-        min_running: args.min_running.as_ref().map(amount).transpose()?,
+        follow: args.follow,
+        planning: Planning::new(&args.plan)?,
+        min_running: args.min_running.as_deref().map(options::min_running).transpose()?,
         replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::new(&args.range)?,
         rows,
@@ -57,6 +64,12 @@ fn checked(args: &RestartsArgs, reporter: &Reporter) -> Result<Options, Error> {
 }
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
+    if let Some(planning) = &options.planning {
+        return plan::run(options, planning, reporter);
+    }
+    if let Some(id) = options.id.as_ref().filter(|_| options.follow) {
+        return follow::run(options, id, reporter);
+    }
     let mut notes = reporter;
     let Some(mut replay) =
         replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::History, reporter)?

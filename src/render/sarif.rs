@@ -26,6 +26,7 @@ const KINDS: &[(Kind, Severity, &str)] = &[
     (Kind::Checksum, Severity::Error, "A checksum does not fit."),
     (Kind::StatusMismatch, Severity::Warning, "A parent is dead but was not stopped."),
     (Kind::SummaryShape, Severity::Warning, "A summary lacks what its job needs."),
+    (Kind::RestartBelowThreshold, Severity::Warning, "A restart left fewer allocations running than were asked for."),
     (Kind::Orphan, Severity::Note, "Something waits for what never comes."),
 ];
 

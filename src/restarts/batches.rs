@@ -29,6 +29,9 @@ const STRETCH: i64 = 3;
 /// See [`STRETCH`].
 const LATER_WAIT: i64 = 600 * SECOND;
 
+/// Events of tasks come in clients' reports.
+pub(super) const REPORT: Option<u8> = Some(9);
+
 /// Members of one batch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cluster {
@@ -95,9 +98,10 @@ pub(super) fn cluster_of(signals: &[(&Signal, i64)], clocks: &Clocks) -> Cluster
         let moment = |seen: Seen| Moment {
             index: seen.index,
             term: seen.term,
+            command: REPORT,
             time: Some(clocks.corrected(&signal.node, seen.time)),
         };
-        let asked = Moment { index: signal.asked.index, term: signal.asked.term, time: Some(*time) };
+        let asked = Moment { time: Some(*time), ..moment(signal.asked) };
         let (down, back) = (signal.down.map(moment), signal.back.map(moment));
         match members.iter_mut().find(|m| m.alloc == signal.alloc) {
             Some(member) => {

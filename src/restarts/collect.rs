@@ -17,6 +17,8 @@ use crate::entry::body::alloc::{AllocBody, AllocUpdate, DesiredTransitions};
 use crate::entry::body::restart::JobRestart;
 use crate::entry::body::task_events;
 use crate::entry::message::Message;
+use crate::entry::split;
+use crate::evidence::LogType;
 use crate::fsm::id::Id;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::state::State;
@@ -79,13 +81,18 @@ impl Collector {
             clocks: Clocks::default(),
             base: Index(0),
             began: None,
-            last: Moment { index: Index(0), term: Term(0), time: None },
+            last: Moment { index: Index(0), term: Term(0), command: None, time: None },
             signaled: Finder::new("Restart Signaled"),
             restarting: Finder::new("Restarting"),
             unreadable: 0,
             too_old: 0,
             strangers: BTreeSet::new(),
         }
+    }
+
+    /// The last entry that was replayed, and the time it was at.
+    pub fn now(&self) -> Moment {
+        self.last
     }
 
     /// The restarts so far. `min_running` asks for the time below a threshold.
@@ -158,7 +165,7 @@ impl Collector {
     fn moment(entry: &Replayed<'_>) -> Moment {
         let appended = entry.record.appended_at.and_then(|t| i64::try_from(t.as_nanosecond()).ok());
         let time = appended.or_else(|| written_at(entry.message?.as_ref().ok()?)).filter(|t| *t > 0);
-        Moment { index: entry.record.index, term: entry.record.term, time }
+        Moment { index: entry.record.index, term: entry.record.term, command: command_of(entry), time }
     }
 
     fn client_update(&mut self, update: &AllocUpdate<'_>, entry: &Replayed<'_>, at: Moment) {
@@ -265,6 +272,11 @@ impl Collector {
     }
 }
 
+/// The message type's number of a command.
+fn command_of(entry: &Replayed<'_>) -> Option<u8> {
+    (entry.record.kind == LogType::Command).then(|| Some(split(entry.record.data)?.kind)).flatten()
+}
+
 /// When an entry was written, by what it carries itself, unix nanoseconds: old logs know no other time.
 fn written_at(message: &Message<'_>) -> Option<i64> {
     match message {
@@ -280,7 +292,7 @@ fn written_at(message: &Message<'_>) -> Option<i64> {
 impl Subscriber for Collector {
     fn base(&mut self, _: &State, index: Index, term: Term) {
         self.base = index;
-        self.last = Moment { index, term, time: None };
+        self.last = Moment { index, term, command: None, time: None };
     }
 
     fn rebase(&mut self, _: Rebased<'_>) {

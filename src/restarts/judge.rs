@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::batches::{Cluster, median};
+use super::batches::{Cluster, REPORT, median};
 use super::clock::{Clocks, SECOND};
 use super::rings::Lost;
 use super::threshold::{self, Amount, Dip, Total};
@@ -142,7 +142,7 @@ impl Bench<'_> {
             let member = Member {
                 alloc: lost.alloc.clone(),
                 group: lost.group.clone(),
-                asked: Moment { index: lost.index, term: lost.term, time: None },
+                asked: Moment { index: lost.index, term: lost.term, command: REPORT, time: None },
                 planned: None,
                 down: None,
                 back: None,

@@ -12,6 +12,7 @@
 
 pub mod collect;
 pub mod json;
+pub mod plan;
 pub mod story;
 pub mod threshold;
 
@@ -103,6 +104,8 @@ pub struct Moment {
     pub index: Index,
     /// Its term.
     pub term: Term,
+    /// Its message type's number; `None` for raft's own entries.
+    pub command: Option<u8>,
     /// Unix nanoseconds, where the log knows them.
     pub time: Option<i64>,
 }

@@ -44,6 +44,7 @@ fn checked(args: &WatchArgs, reporter: &Reporter) -> Result<(Options, Duration),
         all: true,
         prove: false,
         preview: false,
+        min_running: None,
         exit_zero: false,
         fail_on: Severity::Warning,
         baseline: args.baseline.as_deref().map(super::baseline).transpose()?,
@@ -66,7 +67,7 @@ fn interval(text: &str) -> Result<Duration, Error> {
 }
 
 /// Hears of Ctrl-C. A second one does not wait for the audit that is running.
-fn interrupts() -> Result<Receiver<()>, Error> {
+pub fn interrupts() -> Result<Receiver<()>, Error> {
     static ASKED: AtomicBool = AtomicBool::new(false);
     let (tell, hear) = mpsc::channel();
     let handler = move || {

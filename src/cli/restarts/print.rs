@@ -1,9 +1,12 @@
 //! `restarts` in each format.
 
+use std::io::Write;
+
 use serde::Serialize;
 
 use crate::cli::options::Output;
 use crate::error::Error;
+use crate::render::text::visible;
 use crate::render::{self, Cell, Column, Format, Row, Shape, Tone};
 use crate::restarts::json::{SCHEMA_VERSION, rfc3339};
 use crate::restarts::story::{Step, story as steps_of};
@@ -81,13 +84,32 @@ pub fn story(restart: &Restart, output: &Output) -> Result<(), Error> {
     }
 }
 
-fn document(value: &impl Serialize, output: &Output) -> Result<(), Error> {
+/// Prints more steps of a restart that goes on, without a heading.
+pub fn more_steps(steps: &[Step], output: &Output) -> Result<(), Error> {
+    if output.style.format != Format::Table {
+        return rows(steps, &STORY, output);
+    }
+    let mut out = output.stdout();
+    for step in steps {
+        let alloc = step.alloc.as_deref().unwrap_or_default();
+        let batch = step.batch.map(|b| format!("batch {b}")).unwrap_or_default();
+        let time = step.time.as_deref().unwrap_or_default();
+        let line =
+            format!("{:>7}  {time:<30}  {batch:<8}  {:<8}  {}", step.index, alloc.get(..8).unwrap_or(alloc), step.what);
+        writeln!(out, "{}", visible(&line)).map_err(Error::Output)?;
+    }
+    out.flush().map_err(Error::Output)
+}
+
+/// Prints one JSON document.
+pub fn document(value: &impl Serialize, output: &Output) -> Result<(), Error> {
     let mut json = Vec::new();
     serialized(value, &mut json);
     render::document(&output.style, &json, output.stdout())
 }
 
-fn rows<R: Row>(all: &[R], shape: &'static Shape, output: &Output) -> Result<(), Error> {
+/// Prints rows of one shape.
+pub fn rows<R: Row>(all: &[R], shape: &'static Shape, output: &Output) -> Result<(), Error> {
     let mut out = render::rows(&output.style, shape, output.stdout());
     for row in all {
         out.row(row)?;
