@@ -4,6 +4,7 @@ use std::io;
 
 use crate::evidence::EvidenceError;
 use crate::exit::Exit;
+use crate::export::ExportError;
 use crate::ledger::LedgerError;
 use crate::rows::RowError;
 
@@ -19,6 +20,9 @@ pub enum Error {
     /// The ledger that was named cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The tables cannot be written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// The evidence is there but does not reach to what was asked for.
     #[error("{0}")]
     OutOfEvidence(String),

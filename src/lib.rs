@@ -23,6 +23,7 @@ pub mod entry;
 pub mod error;
 pub mod evidence;
 pub mod exit;
+pub mod export;
 pub mod filter;
 pub mod find;
 pub mod fsm;

@@ -124,6 +124,11 @@ impl<'e> Later<'e> {
         snapshots.sort_by_key(|s| s.info().index);
         Later { rules, snapshots: snapshots.into() }
     }
+
+    /// Their indexes, in order.
+    pub fn indexes(&self) -> impl Iterator<Item = Index> {
+        self.snapshots.iter().map(|snapshot| snapshot.info().index)
+    }
 }
 
 impl Checkpoints for Later<'_> {

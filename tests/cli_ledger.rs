@@ -46,3 +46,26 @@ fn a_ledger_of_another_log_or_of_a_history_that_did_not_happen_is_refused() {
     refused(&["timeline", "--rules", "1.0.3", "--db", &db, &fixture("healthy")], &["1.0.3", "2.0.5"]);
     refused(&["audit", "--skip", "9", "--db", &db, &fixture("healthy")], &["--skip", "--db"]);
 }
+
+#[test]
+fn a_kept_ledger_goes_on_where_it_ends_and_answers_as_a_replay_of_everything() {
+    let dir = tempdir().unwrap();
+    let db = dir.path().join("ledger.db").to_str().unwrap().to_owned();
+    let hey = fixture("horizontal_hey");
+    for last in ["1500", "1612", "2000", "1700", "3045", "1609"] {
+        let plain = ["audit", "--all", "--exit-zero", "--json", "--rules", "1.0.4", "--last-index", last, &hey];
+        let kept = [&plain[..], &["-v", "--db", &db]].concat();
+        let ran = run_to(0, &kept);
+        assert_eq!(ran.stdout, run_to(0, &plain).stdout, "up to {last}");
+        assert_eq!(
+            ran.stderr.contains("goes on from entry"),
+            matches!(last, "1612" | "2000" | "3045"),
+            "{last}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(ask(&db, "SELECT CAST(max(idx) AS TEXT) FROM entry"), ["3045"]);
+    let state = ["state", "--tables", "JobSummaries", "--rules", "1.0.4", "--last-index", "1609", &hey];
+    let kept = [&state[..], &["--db", &db]].concat();
+    assert_eq!(run_to(0, &kept).stdout, run_to(0, &state).stdout);
+}

@@ -44,7 +44,7 @@ fn what_is_no_ledger_is_refused_and_left_as_it_is() {
         let before = fs::read(&path).ok();
         let error = Ledger::open(&path).unwrap_err();
         assert!(matches!(error, LedgerError::NotALedger { .. }), "{name}: {error}");
-        assert!(error.to_string().contains(name) && error.to_string().contains("--db"), "{error}");
+        assert!(error.to_string().contains(name) && error.to_string().contains("name another file"), "{error}");
         assert_eq!(fs::read(&path).ok(), before, "{name}");
     }
     assert_eq!(names(dir.path()), ["dir", "other.db", "short", "text"]);
@@ -80,4 +80,47 @@ fn what_was_not_committed_does_not_stand() {
     ledger.connection().execute("INSERT INTO meta (key, value) VALUES ('x', 1)", []).unwrap();
     drop(ledger);
     assert!(Ledger::open(&path).unwrap().is_fresh());
+}
+
+#[test]
+fn a_run_that_was_killed_leaves_the_ledger_as_it_was() {
+    let dir = tempdir().unwrap();
+    let (path, killed) = (dir.path().join("ledger.db"), dir.path().join("killed"));
+    fs::create_dir(&killed).unwrap();
+    let mut ledger = Ledger::open(&path).unwrap();
+    ledger.connection().execute("INSERT INTO meta (key, value) VALUES ('x', 1)", []).unwrap();
+    ledger.commit().unwrap();
+    drop(ledger);
+    for fresh in [false, true] {
+        if fresh {
+            fs::remove_file(&path).unwrap();
+        }
+        let ledger = Ledger::open(&path).unwrap();
+        let conn = ledger.connection();
+        // So little memory that pages are written before the end.
+        conn.execute_batch("PRAGMA cache_size = 5; PRAGMA cache_spill = 5").unwrap();
+        conn.execute_batch(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+             INSERT INTO entry (idx, term, log_type, bytes, outcome, hash)
+             SELECT i, 1, 'LogCommand', 0, 'applied', hex(randomblob(40)) FROM n",
+        )
+        .unwrap();
+        for name in names(dir.path()).iter().filter(|name| name.starts_with("ledger.db")) {
+            fs::copy(dir.path().join(name), killed.join(name)).unwrap();
+        }
+        assert_eq!(names(&killed), ["ledger.db", "ledger.db-journal"]);
+        assert!(fs::metadata(killed.join("ledger.db")).unwrap().len() > 100_000);
+        drop(ledger);
+        let again = Ledger::open(&killed.join("ledger.db")).unwrap();
+        assert_eq!(again.is_fresh(), fresh);
+        if !fresh {
+            let x: i64 =
+                again.connection().query_row("SELECT value FROM meta WHERE key = 'x'", [], |r| r.get(0)).unwrap();
+            let entries: i64 = again.connection().query_row("SELECT count(*) FROM entry", [], |r| r.get(0)).unwrap();
+            assert_eq!((x, entries), (1, 0));
+        }
+        drop(again);
+        fs::remove_dir_all(&killed).unwrap();
+        fs::create_dir(&killed).unwrap();
+    }
 }

@@ -69,6 +69,8 @@ pub enum Command {
     Rules(RulesArgs),
     /// Every job restart in the log: batches, waits, how few allocations ran meanwhile.
     Restarts(RestartsArgs),
+    /// The ledger, every entry and every change, as a SQLite file, CSV or NDJSON.
+    Export(ExportArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -572,4 +574,52 @@ pub struct RestartsArgs {
     /// What to say meanwhile.
     #[command(flatten)]
     pub feedback: FeedbackArgs,
+}
+
+/// `export [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope export [OPTIONS] -o <FILE|DIR> [PATH]")]
+#[command(before_help = "Examples:
+  raftscope export -o ledger.db server/raft
+  raftscope export --format csv -o tables/ server/raft
+  raftscope export --format ndjson --rules 1.0.4 --last-index 2000 -o tables/ server/raft")]
+pub struct ExportArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What to write: one SQLite file, or a folder with a file for each table.
+    #[arg(long, value_name = "FORMAT", default_value = "sqlite")]
+    pub format: ExportFormat,
+    /// The file to write, for sqlite; the folder to write into, for the others. Made where it is not there.
+    #[arg(short = 'o', long, value_name = "FILE|DIR")]
+    pub output: PathBuf,
+    /// Name a message type, as in 78=QuotaUsage; wins over a known number.
+    #[arg(long, value_name = "NUMBER=NAME")]
+    pub message_type: Vec<String>,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Stop after this entry: an index, or 0 and -N counted back from the last, or @TIME.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub last_index: Option<String>,
+    /// Stop after the last entry appended at or before this time.
+    #[arg(long, value_name = "TIME", conflicts_with = "last_index")]
+    pub until: Option<String>,
+    /// When to use colours.
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: ColorWhen,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// What an export writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ExportFormat {
+    /// One file, which sqlite3 and Datasette open.
+    Sqlite,
+    /// A file for each table, with a header; what is not there is empty.
+    Csv,
+    /// A file for each table, one JSON object a line.
+    Ndjson,
 }

@@ -167,7 +167,7 @@ fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
     let (mut audit, mut collector) = (Audit::new(options.rows.types.clone()), Collector::new());
     let ended = match options.min_running {
-        None => replay.run(&mut audit)?,
+        None => replay.run_audit(&mut audit)?,
         Some(_) => replay.run(&mut Both(&mut audit, &mut collector))?,
     };
     let mut below = Vec::new();

@@ -18,6 +18,7 @@ mod changes;
 mod compare;
 mod completions;
 mod diff;
+mod export;
 mod find;
 mod index_expr;
 mod info;
@@ -82,6 +83,7 @@ fn run(command: Command) -> Exit {
         Command::Compare(args) => compare::run(&args),
         Command::Rules(args) => rules::run(&args),
         Command::Restarts(args) => restarts::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };

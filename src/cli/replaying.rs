@@ -7,7 +7,6 @@ use super::args::ReplayArgs;
 use super::options::Range;
 use super::reporter::Reporter;
 use super::what_if::WhatIf;
-use crate::audit::finding::Finding;
 use crate::audit::preview::{self, Preview};
 use crate::auto::{self, Chosen, RulesFrom};
 use crate::base::{Base, Holdings, Hole};
@@ -20,7 +19,7 @@ use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
 use crate::fsm::rules::{Rules, Version};
 use crate::fsm::state::State;
-use crate::ledger::{Basis, Ledger};
+use crate::ledger::Ledger;
 use crate::notes::{Level, Notes};
 use crate::progress::Progress;
 use crate::replay::{self, Reached, Rebased, Replayed, Subscriber};
@@ -28,6 +27,8 @@ use crate::rows::LogBodies;
 use crate::start::{self, Later};
 use crate::suggest;
 use crate::types::{Index, Term};
+
+mod keeping;
 
 /// Leaves the choice of the rules to the evidence (contract.md 1).
 const AUTO: &str = "auto";
@@ -129,6 +130,9 @@ pub struct Prepared<'r> {
     /// The holes in the log, those below the base included; only looked for where there are snapshots.
     pub holes: Vec<Hole>,
     db: Option<PathBuf>,
+    /// The kept ledger until the findings are in it, and whether it has grown.
+    ledger: Option<(Ledger, bool)>,
+    types: MessageTypes,
     fsm: Fsm,
     /// The index and term that the replay has come to.
     at: (Index, Term),
@@ -206,6 +210,8 @@ pub fn prepare<'r>(
         altered,
         chosen,
         db: options.db.clone(),
+        ledger: None,
+        types: options.types.clone(),
         fsm: start.fsm,
         last,
         reporter,
@@ -295,6 +301,8 @@ fn blind<'r>(
         altered,
         chosen,
         db: options.db.clone(),
+        ledger: None,
+        types: options.types.clone(),
         fsm,
         last,
         reporter,
@@ -313,47 +321,11 @@ impl Prepared<'_> {
     /// # Errors
     /// When the log cannot be read at all.
     pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
-        let Some(path) = self.db.clone() else { return self.run_to(self.range.1, subscriber) };
-        let mut writer = self.ledger(&path)?.writer(MessageTypes::new())?;
-        let ended = self.run_to(self.range.1, &mut Both(subscriber, &mut writer))?;
-        writer.finish()?.commit()?;
-        Ok(ended)
-    }
-
-    /// The kept ledger, held against the log that it is to be extended by.
-    fn ledger(&self, path: &Path) -> Result<Ledger, Error> {
-        let mut notes = self.reporter;
-        let base = match self.base_kind {
-            _ if self.blind => "nothing",
-            Base::Empty => "empty",
-            Base::Snapshot(_) => "snapshot",
-        };
-        let rules = match self.fsm.restart_type() {
-            Some(number) => format!("{}, {number}={}", self.chosen.name(), restart::NAME),
-            None => self.chosen.name(),
-        };
-        let basis = Basis { base, index: self.base.0, term: self.base.1, rules };
-        let mut ledger = Ledger::open(path)?;
-        let joined = ledger.join(&*self.evidence.log, &basis)?;
-        if let Some((first, last)) = joined.rolled_back {
-            notes.note(format!(
-                "{}: entries {first} to {last} were replaced in the log since, and are taken out",
-                path.display()
-            ));
+        if self.db.is_some() {
+            self.extend_with_findings()?;
+            (self.fsm, self.at) = self.again()?;
         }
-        Ok(ledger)
-    }
-
-    /// Puts the findings of an audit into the kept ledger, if there is one.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn keep_findings(&self, findings: &[Finding]) -> Result<(), Error> {
-        let Some(path) = &self.db else { return Ok(()) };
-        let mut ledger = self.ledger(path)?;
-        ledger.put_findings(findings)?;
-        ledger.commit()?;
-        Ok(())
+        self.run_to(self.range.1, subscriber)
     }
 
     /// Replays up to and with `to`; a further run goes on from there.

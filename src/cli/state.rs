@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::notes::Notes;
 use crate::render::Format;
-use crate::replay::{Replayed, Subscriber};
 use crate::rows::Table;
 use crate::suggest;
 
@@ -72,13 +71,6 @@ pub fn tables(names: &[String]) -> Result<Vec<Table>, Error> {
     Ok(Table::ALL.iter().copied().filter(|t| wanted.contains(t)).collect())
 }
 
-/// The state is asked for only at the end.
-struct Silent;
-
-impl Subscriber for Silent {
-    fn entry(&mut self, _: Replayed<'_>) {}
-}
-
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
     let Some(mut replay) =
@@ -86,7 +78,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     else {
         return print::empty(options);
     };
-    let ended = replay.run(&mut Silent)?;
+    let ended = replay.run_to_state()?;
     notes.detail(format!("the state after entry {}, term {}", ended.reached.index, ended.reached.term));
     let bodies = replaying::bodies(&replay.evidence);
     let view = print::View {

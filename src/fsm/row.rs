@@ -63,8 +63,8 @@ pub struct Job {
     pub tag: Option<Tag>,
     /// Its node pool.
     pub node_pool: Arc<str>,
-    /// The token of the dispatch that made it.
-    pub dispatch_token: Arc<str>,
+    /// The idempotency token of the dispatch that made it: a secret, so only its digest.
+    pub dispatch_token: Digest,
     /// Its task groups in the order of the entry.
     pub groups: Arc<[Group]>,
     /// CreateIndex and ModifyIndex.

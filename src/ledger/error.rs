@@ -30,9 +30,7 @@ pub enum LedgerError {
         source: std::io::Error,
     },
     /// The file is something else.
-    #[error(
-        "{file}: this is no ledger of raftscope ({found}); name another --db file, it is created where there is none"
-    )]
+    #[error("{file}: this is no ledger of raftscope ({found}); and it is left as it is; name another file")]
     NotALedger {
         /// The file.
         file: String,

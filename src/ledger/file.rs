@@ -39,6 +39,18 @@ pub(super) fn open(path: &Path, name: &str) -> Result<(Connection, bool), Ledger
     Ok((conn, fresh))
 }
 
+/// Refuses a file that is there and is no ledger, without changing it.
+pub(super) fn may_replace(path: &Path, name: &str) -> Result<(), LedgerError> {
+    refuse_other_files(path, name)?;
+    let io = |source| LedgerError::Io { file: name.to_owned(), source };
+    if head(path, 1).map_err(io)?.is_none_or(|head| head.is_empty()) {
+        return Ok(());
+    }
+    let sqlite = |e| LedgerError::sqlite(name, e);
+    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite)?;
+    check(&conn, name)
+}
+
 /// True for a database that nobody has put anything into.
 fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
     let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

@@ -1,6 +1,6 @@
 //! The ledger: what every entry was and what it changed, in SQLite (contract.md 4).
 //!
-//! `schema.sql` is the schema, [`writer`] the one writer. A ledger
+//! `schema.sql` is the schema, [`writer`] the one writer, [`query`] the named queries. A ledger
 //! lives in memory or in a file that the user names; nothing is ever made beside the evidence.
 
 mod changes;
@@ -11,6 +11,7 @@ mod identity;
 mod insert;
 pub mod kept;
 mod ops;
+pub mod query;
 mod rows;
 mod shown;
 mod spans;
@@ -72,6 +73,14 @@ impl Ledger {
             ledger.create()?;
         }
         Ok(ledger)
+    }
+
+    /// Whether a file may be written over by a ledger: there is none, or it is empty, or a ledger.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn may_replace(path: &Path) -> Result<(), LedgerError> {
+        file::may_replace(path, &path.display().to_string())
     }
 
     fn create(&self) -> Result<(), LedgerError> {

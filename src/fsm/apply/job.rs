@@ -11,6 +11,7 @@ use super::upsert_job::RegisterOptions;
 use crate::entry::body::deployment::DeploymentBody;
 use crate::entry::body::eval::EvalBody;
 use crate::entry::body::job::{JobApplyTag, JobBatchDeregister, JobDeregister, JobRegister, JobStability};
+use crate::entry::content::Digest;
 use crate::entry::time::GoTime;
 use crate::fsm::id::{Id, Word};
 use crate::types::JobKey;
@@ -47,10 +48,11 @@ impl Txn<'_> {
         if token.is_empty() || !self.rules.idempotency_in_fsm {
             return None;
         }
+        let token_digest = Digest::of_text(token);
         let is_twin = |other: &&Arc<Job>| {
             other.key.namespace == job.key.namespace
                 && other.parent_id == job.parent_id
-                && *other.dispatch_token == *token
+                && other.dispatch_token == token_digest
         };
         if job.parent_id.is_empty() {
             return self.state.jobs().filter(is_twin).map(|j| j.key.clone()).min();

@@ -11,6 +11,7 @@ use super::super::row::{Group, GroupExtras, Indexes, Job, Origin, Tag, VolumeReq
 use super::super::state::fold;
 use super::super::table::{Submission, TableName, TableRow};
 use crate::entry::body::job::{CsiPluginConfigBody, GroupBody, JobBody, JobRegister, VolumeRequestBody};
+use crate::entry::content::Digest;
 use crate::entry::wire::Place;
 use crate::types::{Index, JobKey};
 
@@ -59,7 +60,7 @@ impl Txn<'_> {
             version: body.version,
             tag: body.version_tag.as_ref().map(|t| Tag { name: (*t.name).into(), origin: self.origin(t.at) }),
             node_pool: (*body.node_pool).into(),
-            dispatch_token: (*body.dispatch_token).into(),
+            dispatch_token: Digest::of_text(&body.dispatch_token),
             groups: body.groups.iter().map(|g| self.group_row(g, canonical.then_some(&key))).collect(),
             indexes: Indexes { create: Index(body.create_index), modify: Index(body.modify_index) },
             job_modify_index: Index(body.job_modify_index),

@@ -427,6 +427,17 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_is_in_an_image() {
+        replayed("secrets", Version::NEWEST, |index, state, _| {
+            let image = state.image().to_bytes();
+            for secret in ["SECRET-", "5ec2e700-feed"] {
+                let found = image.windows(secret.len()).position(|window| window == secret.as_bytes());
+                assert_eq!(found, None, "{secret} after entry {index}");
+            }
+        });
+    }
+
+    #[test]
     fn a_damaged_image_is_an_error() {
         let mut image = Vec::new();
         replayed("real-2.0.5/s1", Version::NEWEST, |index, state, _| {
