@@ -9,7 +9,11 @@ use serde_json::{Value, json};
 
 /// The restarts in a log, and what was said beside them.
 fn found(log: &RestartLog) -> (Vec<Value>, String) {
-    let ran = run_to(0, &["restarts", "--json", &log.path()]);
+    found_with(log, &[])
+}
+
+fn found_with(log: &RestartLog, options: &[&str]) -> (Vec<Value>, String) {
+    let ran = run_to(0, &[&["restarts", "--json"], options, &[&log.path()]].concat());
     let document = ran.json();
     check_schema("restarts", &document);
     (document["restarts"].as_array().unwrap().clone(), ran.stderr)
@@ -92,13 +96,16 @@ fn one_allocation_of_several_is_no_restart_of_the_job() {
 }
 
 #[test]
-fn the_only_allocation_of_a_job_is_all_of_it() {
+fn the_only_allocation_of_a_job_is_a_single_one() {
     let mut log = RestartLog::new("web", 1, 1);
     log.restart(0, USER);
     log.now += 1.0;
-    log.report(&[0]);
-    let (restarts, _) = found(&log);
-    assert_eq!(restarts.len(), 1);
+    let at = log.report(&[0]);
+    let (restarts, stderr) = found(&log);
+    assert_eq!(restarts, Vec::<Value>::new());
+    assert!(stderr.contains(&format!("web@{at}")) && stderr.contains("--single"), "{stderr}");
+    let (restarts, _) = found_with(&log, &["--single"]);
+    assert_eq!((restarts.len(), &restarts[0]["status"]), (1, &json!("complete")));
     assert!(notes(&restarts[0]).contains("nomad alloc restart"), "{}", notes(&restarts[0]));
 }
 
@@ -240,11 +247,12 @@ fn a_restart_cut_off_by_the_end_of_the_log_is_running_and_said() {
 }
 
 #[test]
-fn a_stop_that_is_not_replaced_by_the_end_of_the_log_may_be_a_restart() {
+fn a_first_stop_at_the_end_of_the_log_is_single_and_cut_off() {
     let mut log = RestartLog::new("web", 3, 3);
     log.ask(0, "alloc-stop");
     log.replace(0);
-    let (restarts, _) = found(&log);
+    assert_eq!(found(&log).0, Vec::<Value>::new());
+    let (restarts, _) = found_with(&log, &["--single"]);
     assert_eq!((&restarts[0]["status"], &restarts[0]["cut_off"]), (&json!("running"), &json!(true)));
     assert!(notes(&restarts[0]).contains("nomad alloc stop"), "{}", notes(&restarts[0]));
 }
@@ -252,21 +260,17 @@ fn a_stop_that_is_not_replaced_by_the_end_of_the_log_may_be_a_restart() {
 #[test]
 fn a_replacement_that_fails_makes_it_failed() {
     let mut log = RestartLog::new("web", 2, 2);
-    log.ask(0, "alloc-stop");
-    let new = log.replace(0);
-    log.now += 1.0;
-    log.status(0, "complete");
-    log.status(new, "failed");
+    for i in 0..2 {
+        log.ask(i, "alloc-stop");
+        let new = log.replace(i);
+        log.now += 1.0;
+        log.status(i, "complete");
+        log.status(new, if i == 0 { "running" } else { "failed" });
+    }
     log.tick(60.0);
-    assert_eq!(found(&log).0.len(), 0, "a single stop of one of two");
-    let mut log = RestartLog::new("web", 1, 1);
-    log.ask(0, "alloc-stop");
-    let new = log.replace(0);
-    log.now += 1.0;
-    log.status(0, "complete");
-    log.status(new, "failed");
     let (restarts, _) = found(&log);
-    assert_eq!(restarts[0]["status"], "failed");
+    assert_eq!((restarts.len(), &restarts[0]["status"]), (1, &json!("failed")));
+    assert_eq!(restarts[0]["batches"][1]["steps"][0]["failed"], true);
 }
 
 #[test]

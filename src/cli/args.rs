@@ -553,6 +553,9 @@ pub struct RestartsArgs {
     /// Tell how long fewer allocations ran than this: a number, or a percentage of the group's count.
     #[arg(long, value_name = "N|P%")]
     pub min_running: Option<String>,
+    /// Also list restarts of single allocations, which nothing tells from `nomad alloc restart` and `alloc stop`.
+    #[arg(long, conflicts_with = "plan")]
+    pub single: bool,
     /// With --id: go on telling, on the directory of a running server, until the restart ends.
     #[arg(long, requires = "id")]
     pub follow: bool,

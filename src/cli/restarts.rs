@@ -33,6 +33,7 @@ struct Options {
     path: PathBuf,
     id: Option<String>,
     follow: bool,
+    single: bool,
     planning: Option<Planning>,
     min_running: Option<Amount>,
     replaying: Replaying,
@@ -54,6 +55,7 @@ fn checked(args: &RestartsArgs, reporter: &Reporter) -> Result<Options, Error> {
         path: options::one_path("restarts", &args.paths)?,
         id: args.id.clone(),
         follow: args.follow,
+        single: args.single,
         planning: Planning::new(&args.plan)?,
         min_running: args.min_running.as_deref().map(options::min_running).transpose()?,
         replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
@@ -81,14 +83,28 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     };
     let mut collector = Collector::new();
     let ended = replay.run(&mut collector)?;
-    let found = collector.finish(options.min_running);
+    let mut found = collector.finish(options.min_running);
     if let Some(id) = &options.id {
+        found.restarts.append(&mut found.singles);
         let restart = by_id(&found.restarts, id)?;
         found.notes.iter().chain(&restart.notes).for_each(|n| notes.note(n.as_str()));
         print::story(restart, &options.output)?;
         return Ok(replay.judge(&ended));
     }
     let mut restarts = found.restarts;
+    found.singles.retain(|r| wanted(r, options, &replay));
+    if options.single {
+        restarts.append(&mut found.singles);
+        restarts.sort_by(|a, b| (a.first, &a.job).cmp(&(b.first, &b.job)));
+    } else if let [first, ..] = found.singles.as_slice() {
+        let what = match found.singles.len() {
+            1 => format!("a restart of a single allocation, {}, is", first.id),
+            n => format!("{n} restarts of single allocations, the first {}, are", first.id),
+        };
+        notes.note(format!(
+            "{what} not listed: nothing tells it from `nomad alloc restart` or `nomad alloc stop`; --single lists it"
+        ));
+    }
     restarts.retain(|r| wanted(r, options, &replay));
     if let Some(limit) = options.rows.limit {
         restarts.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

@@ -59,6 +59,9 @@ pub struct Collector {
 pub struct Collected {
     /// The restarts, in order of their first entry.
     pub restarts: Vec<Restart>,
+    /// Restarts of single allocations, in the same order: a restart of a job with one allocation, or
+    /// one that ends after its first, leaves the same traces as `nomad alloc restart`.
+    pub singles: Vec<Restart>,
     /// What could not be told from the log on the whole, a sentence each.
     pub notes: Vec<String>,
 }
@@ -97,7 +100,7 @@ impl Collector {
 
     /// The restarts so far. `min_running` asks for the time below a threshold.
     pub fn finish(&self, min_running: Option<Amount>) -> Collected {
-        let mut found = Vec::new();
+        let (mut found, mut singles) = (Vec::new(), Vec::new());
         for (job, traces) in &self.jobs {
             let lost = self.lost.get(job).map(Vec::as_slice).unwrap_or_default();
             let bench = |kind, rough| Bench {
@@ -129,13 +132,18 @@ impl Collector {
                 [(bench(Kind::InPlace, rough), clusters), (bench(Kind::Reschedule, false), reschedule(&stops))]
             {
                 let runs = restarts(clusters, &|cluster| bench.may_lack(cluster));
-                found.extend(runs.into_iter().filter_map(|run| bench.judge(run)));
+                for (restart, alone) in runs.into_iter().map(|run| bench.judge(run)) {
+                    found.extend(restart);
+                    singles.extend(alone);
+                }
             }
             let bench = bench(Kind::Entry, false);
             found.extend(mine.iter().map(|book| book.restart(&bench, &traces.signals, &traces.stops)));
         }
-        found.sort_by(|a, b| (a.first, &a.job, a.kind).cmp(&(b.first, &b.job, b.kind)));
-        Collected { restarts: found, notes: self.notes() }
+        for list in [&mut found, &mut singles] {
+            list.sort_by(|a, b| (a.first, &a.job, a.kind).cmp(&(b.first, &b.job, b.kind)));
+        }
+        Collected { restarts: found, singles, notes: self.notes() }
     }
 
     fn notes(&self) -> Vec<String> {

@@ -37,17 +37,23 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The restart that these batches make; `None` where they are single restarts of allocations.
-    pub(super) fn judge(&self, mut clusters: Vec<Cluster>) -> Option<Restart> {
+    /// What these batches make: one restart of the job, or else restarts of single allocations.
+    pub(super) fn judge(&self, mut clusters: Vec<Cluster>) -> (Option<Restart>, Vec<Restart>) {
+        let alone = clusters.clone();
+        let notes = self.infer(&mut clusters);
+        let restart = self.made_of(clusters, notes);
+        match restart {
+            Some(restart) if self.is_of_a_job(&restart) => (Some(restart), Vec::new()),
+            _ => (None, alone.into_iter().filter_map(|one| self.made_of(vec![one], Vec::new())).collect()),
+        }
+    }
+
+    fn made_of(&self, clusters: Vec<Cluster>, mut notes: Vec<String>) -> Option<Restart> {
         let first = clusters.iter().map(|c| c.first).min()?;
-        let mut notes = self.infer(&mut clusters);
         let batches = self.batches(&clusters, first);
         let groups = groups(&batches);
         let last = batches.iter().map(|b| b.last).max()?;
         let left_out = self.left_out(&batches, &groups, first, last);
-        if !self.is_of_a_job(&clusters, &left_out) {
-            return None;
-        }
         let waits: Vec<i64> = clusters.windows(2).filter_map(|w| w[0].wait(&w[1])).map(|w| w.max(0)).collect();
         let batch_wait = median(waits);
         let (status, cut_off) = self.status(&batches, &left_out, batch_wait);
@@ -198,16 +204,20 @@ impl Bench<'_> {
             .collect()
     }
 
-    /// Whether this is a restart of the job, and not of single allocations by hand.
-    fn is_of_a_job(&self, clusters: &[Cluster], left_out: &[Id]) -> bool {
-        let waits: Vec<i64> = clusters.windows(2).filter_map(|w| w[0].wait(&w[1])).map(|w| w.max(0)).collect();
+    /// Whether this is a restart of the job, and not of single allocations by hand: `nomad alloc restart`
+    /// and `nomad alloc stop` leave the same traces, so only the pattern of batches tells.
+    fn is_of_a_job(&self, restart: &Restart) -> bool {
+        let batches = &restart.batches;
+        if batches.iter().any(|b| b.members.len() > 1) {
+            return true;
+        }
+        let wait = |pair: &[Batch]| Some(pair[1].started?.saturating_sub(pair[0].finished?).max(0));
+        let waits: Vec<i64> = batches.windows(2).filter_map(wait).collect();
         let (shortest, longest) = (waits.iter().min().copied(), waits.iter().max().copied());
-        match clusters {
-            _ if clusters.iter().any(|c| c.members.len() > 1) => true,
-            _ if left_out.is_empty() => true,
-            // Its end is not in the log, so it may be the first batch of a restart.
-            [only] => !is_back(&only.members) && !only.members.iter().any(|m| m.failed),
-            [_, _] => longest.is_none_or(|w| w <= TWO_SINGLES),
+        match batches.len() {
+            0 | 1 => false,
+            _ if restart.left_out.is_empty() => true,
+            2 => longest.is_none_or(|w| w <= TWO_SINGLES),
             _ => match (shortest, longest) {
                 (Some(shortest), Some(longest)) => longest <= shortest.saturating_mul(3).saturating_add(5 * SECOND),
                 _ => true,

@@ -67,6 +67,9 @@ pub struct Plan {
     pub refused: Option<String>,
     /// Allocation IDs, batch by batch.
     pub batches: Vec<Vec<String>>,
+    /// The task groups of those allocations, in the same order.
+    #[serde(skip)]
+    pub groups: Vec<Vec<Arc<str>>>,
     /// What would be left alone.
     pub skipped: Vec<Skipped>,
     /// How many the groups want.
@@ -156,6 +159,7 @@ pub fn plan(state: &State, index: Index, request: &Request) -> Result<Plan, Plan
         running,
         lowest_running: running.saturating_sub(i64::try_from(largest).unwrap_or(i64::MAX)),
         notes: notes(request, batches.len()),
+        groups: taken.chunks(size).map(|c| c.iter().map(|a| a.task_group.clone()).collect()).collect(),
         batches,
         skipped,
     })

@@ -66,7 +66,8 @@ fn looked(options: &Options, id: &str, reporter: &Reporter) -> Result<(Restart, 
     let Some(mut replay) = replay else { return Err(super::no_such(id, &[])) };
     let mut collector = Collector::new();
     let ended = replay.run(&mut collector)?;
-    let found = collector.finish(options.min_running);
+    let mut found = collector.finish(options.min_running);
+    found.restarts.append(&mut found.singles);
     let restart = by_id(&found.restarts, id)?.clone();
     Ok((restart, replay.judge(&ended)))
 }

@@ -177,7 +177,9 @@ fn print(plan: &Plan, options: &Options, mut notes: &Reporter) -> Result<(), Err
         return document(&Document { schema_version: SCHEMA_VERSION, plan }, &options.output);
     }
     let taken = plan.batches.iter().enumerate().flat_map(|(i, batch)| {
-        batch.iter().map(move |alloc| Line { batch: Some(i + 1), alloc, group: plan.group.as_deref(), reason: None })
+        let groups = plan.groups.get(i).into_iter().flatten();
+        let lines = batch.iter().zip(groups);
+        lines.map(move |(alloc, group)| Line { batch: Some(i + 1), alloc, group: Some(&**group), reason: None })
     });
     let left = plan.skipped.iter().map(|s| Line {
         batch: None,
