@@ -5,7 +5,7 @@
 //! `RAFTSCOPE_BENCH_ENTRIES` (120,000) made-up entries is used, kept below `target/` for the next run. Each command runs
 //! `RAFTSCOPE_BENCH_RUNS` (5) times and the fastest counts. CPU and memory come from `/proc`, where there is one.
 
-#[path = "../tests/support/synth/mod.rs"]
+#[path = "../tests/suite/support/synth/mod.rs"]
 mod synth;
 
 use std::fs;

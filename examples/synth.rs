@@ -3,7 +3,7 @@
 //! The histories are valid, that is, a real leader could have written them, and the same seed gives the same file.
 //! `--fault register_with_status@5000` plants a mechanism that makes counts wrong, at or soon after that index, and says where.
 
-#[path = "../tests/support/synth/mod.rs"]
+#[path = "../tests/suite/support/synth/mod.rs"]
 mod synth;
 
 use std::path::PathBuf;

@@ -1,0 +1,150 @@
+//! `audit` on recorded logs: options, formats and exit codes. That its findings are right is held elsewhere.
+
+use crate::common;
+
+use crate::common::{check_schema, fixture, refused, run_to};
+use serde_json::{Value, json};
+
+fn negatives(report: &Value) -> Vec<&Value> {
+    report["findings"].as_array().unwrap().iter().filter(|f| f["kind"] == "negative").collect()
+}
+
+#[test]
+fn the_investigation_is_answered() {
+    let hey = fixture("horizontal_hey");
+    for rules in [&[][..], &["--rules", "1.0.4"]] {
+        let report = run_to(1, &[&["audit", "--json"], rules, &[&hey]].concat()).json();
+        check_schema("audit", &report);
+        assert_eq!((&report["verdict"], &report["complete"]), (&json!("findings"), &json!(true)));
+        let first = negatives(&report)[0];
+        assert_eq!((&first["parent"], &first["counter"]), (&json!("horizontal_hey"), &json!("Running")));
+        assert_eq!((&first["index"], &first["term"], &first["value"]), (&json!(1609), &json!(3), &json!(-1)));
+        assert_eq!(first["entry"], "JobRegisterRequestType");
+        assert_eq!(first["leader_change"], json!({"index": 1561, "term": 3}));
+        assert_eq!((&first["cause"]["rule"], &first["cause"]["index"]), (&json!("register_with_status"), &json!(1609)));
+        assert_eq!(first["cause"]["status"], "running");
+    }
+    let text = run_to(1, &["audit", &hey]).stdout;
+    for words in ["horizontal_hey", "Running", "-1", "index 1609", "term 3", "JobRegister", "\"running\"", "index 1561"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_healthy_log_ends_with_0_and_names_nothing() {
+    let ran = run_to(0, &["audit", &fixture("healthy")]);
+    assert!(ran.stdout.starts_with("clean: 0 errors, 0 warnings, 0 notes\n"), "{}", ran.stdout);
+    let report = run_to(0, &["audit", "--json", &fixture("healthy")]).json();
+    check_schema("audit", &report);
+    assert_eq!((&report["verdict"], &report["findings"]), (&json!("clean"), &json!([])));
+    assert_eq!(report["evidence"]["rules_from"], "writer");
+}
+
+#[test]
+fn without_rules_the_evidence_chooses_them() {
+    for (case, rules, from, also) in [
+        ("healthy", "2.0.5", "writer", json!([])),
+        ("horizontal_hey", "1.1.2", "writer", json!(["1.0.3"])),
+        ("compacted_mismatch", "1.1.2", "snapshot", json!([])),
+        ("compacted_old_rules", "1.0.3", "snapshot", json!([])),
+    ] {
+        let report = common::run(&["audit", "--json", &fixture(case)]).json();
+        let evidence = &report["evidence"];
+        assert_eq!((&evidence["rules"], &evidence["rules_from"]), (&json!(rules), &json!(from)), "{case}");
+        assert_eq!(evidence["rules_also_possible"], also, "{case}");
+    }
+}
+
+#[test]
+fn every_fixture_fits_the_schema_and_the_code_does_not_depend_on_the_format() {
+    for case in [
+        "rejected_entries",
+        "unknown_types",
+        "child_comes_back",
+        "healed_by_reconcile",
+        "hidden_behind_sibling",
+        "real-1.0.4/s2",
+    ] {
+        let case = fixture(case);
+        let report = common::run(&["audit", "--json", "--all", &case]);
+        check_schema("audit", &report.json());
+        let count = report.json()["findings"].as_array().unwrap().len();
+        let lines = run_to(report.code, &["audit", "--format", "ndjson", "--all", &case]).ndjson();
+        assert_eq!(Value::from(lines), report.json()["findings"]);
+        let csv = run_to(report.code, &["audit", "--format", "csv", "--all", &case]).stdout;
+        assert_eq!(csv::Reader::from_reader(csv.as_bytes()).records().count(), count);
+        run_to(report.code, &["audit", "--all", &case]);
+        run_to(0, &["audit", "--exit-zero", &case]);
+    }
+}
+
+#[test]
+fn the_threshold_and_the_evidence_decide_the_code() {
+    // A rejected entry is no error, so it depends on the threshold.
+    let case = fixture("rejected_entries");
+    let code = |fail_on: &str| common::run(&["audit", "--fail-on", fail_on, &case]).code;
+    assert_eq!(code("note"), 1);
+    assert!(code("error") <= code("warning") && code("warning") <= code("note"));
+    // What cannot be read is no finding about Nomad's state.
+    let unsure = run_to(3, &["audit", "--json", &fixture("unknown_types")]).json();
+    assert_eq!((&unsure["verdict"], &unsure["complete"]), (&json!("inconclusive"), &json!(false)));
+    let allowed = run_to(0, &["audit", "--allow-incomplete", &fixture("unknown_types")]);
+    assert!(allowed.stderr.contains("warning: "), "{}", allowed.stderr);
+}
+
+#[test]
+fn filters_and_ranges_choose_findings_and_the_verdict_is_on_those() {
+    let case = fixture("real-1.0.4/s2");
+    let run = |code: i32, args: &[&str]| {
+        let args = [&["audit", "--json", "--rules", "1.0.4"], args, &[&case]].concat();
+        run_to(code, &args).json()
+    };
+    let all = run(1, &[]);
+    assert_eq!(negatives(&all)[0]["index"], 15);
+    let hey = run(1, &["--filter", "parent=horizontal_hey"]);
+    assert_eq!(negatives(&hey)[0]["index"], 138);
+    assert!(hey["findings"].as_array().unwrap().iter().all(|f| f["parent"] == "horizontal_hey"));
+    assert_eq!(run(0, &["--filter", "parent=nobody"])["verdict"], "clean");
+    assert_eq!(run(0, &["--last-index", "14"])["findings"], json!([]));
+    assert_eq!(run(0, &["--from-index", "290", "--filter", "parent=horizontal_hey"])["findings"], json!([]));
+    let one = run(1, &["--limit", "1"]);
+    assert_eq!(one["findings"].as_array().unwrap().len(), 1);
+    let jq = run_to(1, &["audit", "--rules", "1.0.4", "-r", "--jq", ".findings[0].parent", &case]).stdout;
+    assert_eq!(jq, "render_report\n");
+}
+
+#[test]
+fn a_baseline_silences_what_it_lists_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("known.json");
+    let file = file.to_str().unwrap();
+    let (hey, real) = (fixture("horizontal_hey"), fixture("real-1.0.4/s2"));
+    run_to(1, &["audit", "--write-baseline", file, &hey]);
+    let known = run_to(0, &["audit", "--json", "--baseline", file, &hey]).json();
+    check_schema("audit", &known);
+    assert!(known["findings"].as_array().unwrap().iter().all(|f| f["known"] == true));
+    run_to(1, &["audit", "--baseline", file, &real]);
+    run_to(1, &["audit", "--write-baseline", file, &real]);
+    refused(&["audit", "--write-baseline", &fixture("healthy/raft.db"), &hey], &["no baseline"]);
+    refused(&["audit", "--baseline", &hey, &hey], &["--baseline"]);
+}
+
+#[test]
+fn sarif_and_junit_are_written() {
+    let hey = fixture("horizontal_hey");
+    let sarif = run_to(1, &["audit", "--format", "sarif", &hey]).json();
+    assert_eq!(sarif["version"], "2.1.0");
+    let junit = run_to(1, &["audit", "--format", "junit", &hey]).stdout;
+    assert!(junit.starts_with("<?xml") && junit.contains("horizontal_hey"), "{junit}");
+    refused(&["audit", "--format", "sarif", "--jq", ".", &hey], &["--format json"]);
+}
+
+#[test]
+fn mistakes_are_told_what_to_type_instead() {
+    let hey = fixture("horizontal_hey");
+    refused(&["audit", "--fail-on", "warnings", &hey], &["`warning`"]);
+    refused(&["audit", "--rules", "1.0", &hey], &["1.6.2"]);
+    refused(&["audit", "--al", &hey], &["`--all`"]);
+    refused(&["audti", &hey], &["`audit`"]);
+}

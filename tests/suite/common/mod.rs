@@ -1,0 +1,47 @@
+//! What the tests of the command line share.
+pub mod restart_log;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub use crate::support::run::Output;
+use crate::support::run::raftscope;
+
+/// A path below `fixtures/`.
+pub fn fixture(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// Runs raftscope with these arguments.
+#[track_caller]
+pub fn run(args: &[&str]) -> Output {
+    raftscope(args)
+}
+
+/// As [`run`], with exit code `code`.
+pub fn run_to(code: i32, args: &[&str]) -> Output {
+    let ran = run(args);
+    assert_eq!(ran.code, code, "{args:?}\n{}\n{}", ran.stdout, ran.stderr);
+    ran
+}
+
+/// Exit code 2, nothing on stdout, and one line on stderr that holds `words`.
+pub fn refused(args: &[&str], words: &[&str]) {
+    let ran = run_to(2, args);
+    assert_eq!(ran.stdout, "", "{args:?}");
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.lines().count() == 1, "{args:?}: {:?}", ran.stderr);
+    for word in words {
+        assert!(ran.stderr.contains(word), "{args:?}: {word:?} is not in {:?}", ran.stderr);
+    }
+}
+
+/// Checks a document against `docs/schema/NAME.schema.json`.
+pub fn check_schema(name: &str, document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.schema.json"));
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}");
+}

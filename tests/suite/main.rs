@@ -1,0 +1,48 @@
+//! Every integration test, one module for each behaviour that it protects.
+//!
+//! One binary instead of many: each would link the whole program and SQLite again, and cargo runs binaries one after
+//! another, so that the slowest test of each would be waited for.
+
+mod audit_findings;
+mod bad_input;
+mod cli_audit;
+mod cli_export;
+mod cli_ledger;
+mod cli_logs;
+mod cli_prove;
+mod cli_questions;
+mod cli_restarts;
+mod cli_rules;
+mod cli_state;
+mod cli_timeline;
+mod cli_usage;
+mod common;
+mod compare_servers;
+mod entry_bodies;
+mod evidence_damage;
+mod evidence_forms;
+mod evidence_live;
+mod evidence_open;
+mod evidence_raftdb;
+mod evidence_untouched;
+mod evidence_wal_damage;
+mod investigation;
+mod ledger_audit;
+mod ledger_docs;
+mod ledger_file;
+mod ledger_kept;
+mod ledger_rows;
+mod readme;
+mod recorded_answers;
+mod refusals;
+mod replay_equals_nomad;
+mod restart_plan;
+mod restart_traces;
+mod restored_snapshots;
+mod salvage;
+mod state_rows;
+mod support;
+mod synth;
+#[cfg(unix)]
+mod watch;
+mod what_if;

@@ -1,0 +1,8 @@
+//! What the integration tests share: finding the cases in `fixtures/`, running the program, and comparing its
+//! rows with recorded answers.
+
+pub mod answers;
+pub mod cases;
+pub mod findings;
+pub mod run;
+pub mod synth;
