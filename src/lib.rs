@@ -17,6 +17,7 @@ pub mod auto;
 pub mod base;
 pub mod blame;
 pub mod cli;
+pub mod committed;
 pub mod compare;
 pub mod diff;
 pub mod entry;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::Serializer;
 
+use crate::committed::Committed;
 use crate::types::{Index, JobKey, Term};
 
 /// What is wrong, as contract.md 3 names it.
@@ -234,20 +235,6 @@ pub struct Proof {
     pub altered: String,
     /// `gone` or `stays`.
     pub symptom: &'static str,
-}
-
-/// How sure it is that an entry was committed (storage.md 7, 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Committed {
-    /// A later entry refers to it as applied, or a snapshot or a majority of servers holds it.
-    Proven,
-    /// Far enough from the end of the log.
-    Inferred,
-    /// Near the end of the log.
-    Unknown,
-    /// A majority of servers holds another entry in its place.
-    Refuted,
 }
 
 /// The election before a finding.

@@ -22,7 +22,7 @@ mod shape;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::entry::message::Message;
+use crate::committed::{self, Committed, Known};
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Damage, DamageKind, LogType, Record};
 use crate::fsm::compare::Difference;
@@ -30,10 +30,7 @@ use crate::fsm::state::State;
 use crate::pack::{BadImage, Packer, Unpacker};
 use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, JobKey, Term};
-use finding::{Committed, Finding, Kind, LeaderChange, Place, Severity, Until};
-
-/// Entries so near to the end of the log may not have been committed (storage.md 7, 3).
-const DOUBTFUL_TAIL: u64 = 64;
+use finding::{Finding, Kind, LeaderChange, Place, Severity, Until};
 
 /// Watches a replay for one kind of fault, or a few that belong together.
 trait Detector {
@@ -111,9 +108,14 @@ pub struct Audit {
     names: Names,
     term: Term,
     first_term: Option<Term>,
+    /// The first entry of the term that the replay is in.
+    term_start: Index,
     entries: u64,
     last: Index,
+    /// The last entry that the replay has shown to be committed.
     proven: Index,
+    /// What else is known of that.
+    known: Known,
     undecodable: u64,
     rejected: u64,
 }
@@ -139,12 +141,19 @@ impl Audit {
             names: Names::new(types),
             term: Term(0),
             first_term: None,
+            term_start: Index(0),
             entries: 0,
             last: Index(0),
             proven: Index(0),
+            known: Known::default(),
             undecodable: 0,
             rejected: 0,
         }
+    }
+
+    /// Takes in what is known of the log besides what its own entries prove to be committed.
+    pub fn know(&mut self, known: Known) {
+        self.known = known;
     }
 
     fn note_term(&mut self, record: &Record<'_>) {
@@ -152,6 +161,7 @@ impl Audit {
         let bootstrap = record.index == Index(1);
         if record.term > self.term {
             self.term = record.term;
+            self.term_start = record.index;
             if self.first_term.is_some() {
                 self.findings.leader_change = Some(LeaderChange { index: record.index, term: record.term });
             }
@@ -189,13 +199,7 @@ impl Audit {
         if at.index > self.last {
             return None;
         }
-        Some(if at.index <= self.proven {
-            Committed::Proven
-        } else if at.index.0 + DOUBTFUL_TAIL <= self.last.0 {
-            Committed::Inferred
-        } else {
-            Committed::Unknown
-        })
+        Some(self.known.of(at.index, self.proven, self.last))
     }
 }
 
@@ -240,8 +244,9 @@ impl Subscriber for Audit {
         self.note_term(entry.record);
         self.entries += 1;
         self.last = entry.record.index;
-        if let Some(applied) = proves_applied(&entry) {
-            self.proven = self.proven.max(applied);
+        let term_start = self.term_start;
+        if let Some(proven) = committed::proves(entry.record, entry.message, || Some(term_start)) {
+            self.proven = self.proven.max(proven);
         }
         match entry.step.outcome {
             Outcome::Undecodable(_) | Outcome::Empty => self.undecodable += 1,
@@ -287,17 +292,6 @@ fn mismatch(differences: &[Difference]) -> String {
         differences.len(),
         shown.join("; ")
     )
-}
-
-/// The highest index below the entry that it mentions as applied: the leader had seen that one
-/// committed when it wrote this one (storage.md 7, 3).
-fn proves_applied(entry: &Replayed<'_>) -> Option<Index> {
-    let seen = match entry.message?.as_ref().ok()? {
-        Message::EvalUpdate(m) => m.evals.iter().map(|e| e.snapshot_index).max(),
-        Message::ApplyPlanResults(m) => m.job.as_ref().map(|job| job.modify_index),
-        _ => None,
-    }?;
-    (seen < entry.record.index.0).then_some(Index(seen))
 }
 
 /// The names of entries, each made once.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::finding::{Cause, Committed, Finding, Kind, LeaderChange, Place, Proof, Rule, Severity, Until};
+use super::finding::{Cause, Finding, Kind, LeaderChange, Place, Proof, Rule, Severity, Until};
 use super::{Audit, Findings, detectors};
+use crate::committed::Committed;
 use crate::ledger::kept::Resume;
 use crate::pack::{BadImage, Pack, Packer, Unpacker, fnv, pack, pack_named};
 use crate::types::Index;
@@ -20,19 +21,33 @@ const SHAPE: u64 = {
     digest = fnv(digest, include_bytes!("outcomes.rs"));
     digest = fnv(digest, include_bytes!("shape.rs"));
     digest = fnv(digest, include_bytes!("resume.rs"));
+    digest = fnv(digest, include_bytes!("../committed.rs"));
     fnv(digest, include_bytes!("../pack.rs"))
 };
 
 impl Resume for Audit {
     fn save(&self) -> Vec<u8> {
         // That nothing is forgotten, the compiler checks.
-        let Audit { detectors, findings, names: _, term, first_term, entries, last, proven, undecodable, rejected } =
-            self;
+        let Audit {
+            detectors,
+            findings,
+            names: _,
+            term,
+            first_term,
+            term_start,
+            entries,
+            last,
+            proven,
+            known: _,
+            undecodable,
+            rejected,
+        } = self;
         let mut out = Packer::default();
         SHAPE.pack(&mut out);
         detectors.iter().for_each(|detector| detector.save(&mut out));
         findings.pack(&mut out);
         ((*term, *first_term), (*last, *proven)).pack(&mut out);
+        term_start.pack(&mut out);
         (*entries, *undecodable, *rejected).pack(&mut out);
         out.into_bytes()
     }
@@ -51,12 +66,14 @@ impl Audit {
         detectors.iter_mut().try_for_each(|detector| detector.load(from))?;
         let findings = Findings::unpack(from)?;
         let ((term, first_term), (last, proven)) = Pack::unpack(from)?;
+        let term_start = Pack::unpack(from)?;
         let (entries, undecodable, rejected) = Pack::unpack(from)?;
         if !from.is_at_end() {
             return Err(from.bad());
         }
         (self.detectors, self.findings) = (detectors, findings);
         (self.term, self.first_term, self.last, self.proven) = (term, first_term, last, proven);
+        self.term_start = term_start;
         (self.entries, self.undecodable, self.rejected) = (entries, undecodable, rejected);
         Ok(())
     }

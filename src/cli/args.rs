@@ -166,13 +166,15 @@ pub struct LogsArgs {
 
 /// `audit [PATH]`.
 #[derive(Args, Debug)]
-#[command(override_usage = "raftscope audit [OPTIONS] [PATH]")]
+#[command(override_usage = "raftscope audit [OPTIONS] [PATH]...")]
 #[command(before_help = "Examples:
   raftscope audit server/raft
+  raftscope audit s1/raft s2/raft s3/raft
   raftscope audit --all --filter parent=report --rules 1.0.4 server/raft
   raftscope audit --fail-on error --format sarif server/raft > audit.sarif")]
 pub struct AuditArgs {
-    /// What holds the log; `.` by default.
+    /// What holds the log; `.` by default. With several, the first is audited, and the logs of the other servers
+    /// of its cluster tell what of it was committed.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// List every finding, not only the first of each kind, parent and counter.

@@ -102,8 +102,9 @@ fn baseline(path: &Path) -> Result<Baseline, Error> {
 fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
     let (special, output) = output(&args.output, reporter)?;
     let rows = Rows::new(&args.filter)?;
+    let (path, others) = servers(&args.paths)?;
     Ok(Options {
-        path: options::one_path("audit", &args.paths)?,
+        path,
         all: args.all,
         prove: args.prove,
         preview: args.preview_reconcile,
@@ -117,11 +118,27 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
         baseline: args.baseline.as_deref().map(baseline).transpose()?,
         write_baseline: args.write_baseline.as_deref().map(to_be_written).transpose()?,
         special,
-        replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()),
+        replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()).beside(others),
         range: Range::new(&args.range)?,
         rows,
         output,
     })
+}
+
+/// The log that is audited, and those of other servers that tell what of it was committed.
+fn servers(paths: &[PathBuf]) -> Result<(PathBuf, &[PathBuf]), Error> {
+    let Some((first, others)) = paths.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Ok((options::one_path("audit", paths)?, &[]));
+    };
+    // What is not there is more likely an operand of another command.
+    if let Some(missing) = paths.iter().find(|path| path.as_os_str() != "-" && !path.exists()) {
+        options::one_path("audit", &[missing.clone(), first.clone()])?;
+    }
+    if paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Error::Usage("audit: with several servers each PATH is a file or directory, not `-`".into()));
+    }
+    options::all_different("audit", paths)?;
+    Ok((first.clone(), others))
 }
 
 impl Options {
@@ -166,6 +183,7 @@ fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 /// Replays, and keeps the findings that were asked for.
 fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
     let (mut audit, mut collector) = (Audit::new(options.rows.types.clone()), Collector::new());
+    audit.know(replay.known.clone());
     let ended = match options.min_running {
         None => replay.run_audit(&mut audit)?,
         Some(_) => replay.run(&mut Both(&mut audit, &mut collector))?,

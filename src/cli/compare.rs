@@ -39,13 +39,7 @@ fn checked(args: &CompareArgs, reporter: &Reporter) -> Result<Options, Error> {
     if args.paths.len() < 2 {
         return Err(Error::Usage("compare takes two or more PATHs, one for each server".into()));
     }
-    let mut known = std::collections::BTreeSet::new();
-    for path in &args.paths {
-        if !known.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
-            let path = path.display();
-            return Err(Error::Usage(format!("{path} is given twice; compare takes one PATH for each server")));
-        }
-    }
+    options::all_different("compare", &args.paths)?;
     Ok(Options {
         paths: args.paths.clone(),
         allow_incomplete: args.allow_incomplete,

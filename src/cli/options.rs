@@ -42,6 +42,17 @@ pub fn one_path(command: &str, paths: &[PathBuf]) -> Result<PathBuf, Error> {
     }
 }
 
+/// Checks that no path of several is another one once more.
+pub fn all_different(command: &str, paths: &[PathBuf]) -> Result<(), Error> {
+    let mut known = std::collections::BTreeSet::new();
+    match paths.iter().find(|path| !known.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))) {
+        Some(path) => {
+            Err(usage(format!("{} is given twice; {command} takes one PATH for each server", path.display())))
+        }
+        None => Ok(()),
+    }
+}
+
 /// How to print.
 #[derive(Debug)]
 pub struct Output {

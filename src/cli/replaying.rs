@@ -10,6 +10,7 @@ use super::what_if::WhatIf;
 use crate::audit::preview::{self, Preview};
 use crate::auto::{self, Chosen, RulesFrom};
 use crate::base::{Base, Holdings, Hole};
+use crate::committed::Known;
 use crate::entry::body::restart;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
@@ -28,6 +29,7 @@ use crate::start::{self, Later};
 use crate::suggest;
 use crate::types::{Index, Term};
 
+mod commitment;
 mod keeping;
 
 /// Leaves the choice of the rules to the evidence (contract.md 1).
@@ -43,6 +45,10 @@ pub struct Replaying {
     rules: Option<Rules>,
     /// An unsure answer ends with 0 as well.
     pub allow_incomplete: bool,
+    /// What is not proven to be committed is left out (`--committed-only`).
+    committed_only: bool,
+    /// Where the logs of the other servers are.
+    others: Vec<PathBuf>,
     what_if: WhatIf,
     /// The file that the ledger is kept in.
     db: Option<PathBuf>,
@@ -65,6 +71,8 @@ impl Replaying {
         Ok(Replaying {
             rules,
             allow_incomplete: args.allow_incomplete,
+            committed_only: args.committed_only,
+            others: Vec::new(),
             what_if: WhatIf::new(args, notes)?,
             types: types.clone(),
             db: None,
@@ -74,6 +82,11 @@ impl Replaying {
     /// The same, with a ledger kept in a file (`--db`).
     pub fn keeping(self, db: Option<&Path>) -> Self {
         Replaying { db: db.map(Path::to_owned), ..self }
+    }
+
+    /// The same, with the logs of other servers of the cluster, which tell what was committed.
+    pub fn beside(self, others: &[PathBuf]) -> Self {
+        Replaying { others: others.to_vec(), ..self }
     }
 }
 
@@ -127,6 +140,8 @@ pub struct Prepared<'r> {
     pub chosen: Chosen,
     /// What the replay starts from.
     pub base_kind: Base,
+    /// What else than its own entries tells what of the log was committed.
+    pub known: Known,
     /// The holes in the log, those below the base included; only looked for where there are snapshots.
     pub holes: Vec<Hole>,
     db: Option<PathBuf>,
@@ -171,8 +186,12 @@ pub fn prepare<'r>(
     reporter: &'r Reporter,
 ) -> Result<Option<Prepared<'r>>, Error> {
     let mut notes = reporter;
-    let mut evidence = evidence::open(path)?;
+    let evidence = evidence::open(path)?;
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
+    let (mut evidence, known) = commitment::known(path, evidence, &options.others, reporter)?;
+    if options.committed_only {
+        commitment::cut(&mut evidence, &known, reporter)?;
+    }
     let altered = options.what_if.alter(&mut evidence, &options.types, reporter)?;
     let held = start::holdings(&evidence, notes)?;
     let Some(last) = held.last() else {
@@ -181,7 +200,7 @@ pub fn prepare<'r>(
     };
     let chosen = choose(&evidence, &held, options, wanted, notes)?;
     let Some(oldest) = held.oldest() else {
-        let open = Open { evidence, altered, last, chosen };
+        let open = Open { evidence, known, altered, last, chosen };
         return blind(open, options, range, reporter);
     };
     let least = if wanted == Wanted::State { held.reachable().first().map(|run| run.0) } else { None };
@@ -209,6 +228,7 @@ pub fn prepare<'r>(
         from_asked: range.has_from(),
         altered,
         chosen,
+        known,
         db: options.db.clone(),
         ledger: None,
         types: options.types.clone(),
@@ -263,6 +283,7 @@ fn out_of_reach(held: &Holdings, wanted: Index, oldest: Base) -> Result<Base, Er
 /// Evidence that is opened, altered where that was asked for, and known to its last index.
 struct Open {
     evidence: Evidence,
+    known: Known,
     altered: Vec<String>,
     last: Index,
     chosen: Chosen,
@@ -270,7 +291,7 @@ struct Open {
 
 /// A log that begins above 1 without a snapshot below it is replayed from nothing, if that is asked for.
 fn blind<'r>(
-    Open { evidence, altered, last, chosen }: Open,
+    Open { evidence, known, altered, last, chosen }: Open,
     options: &Replaying,
     range: &Range,
     reporter: &'r Reporter,
@@ -300,6 +321,7 @@ fn blind<'r>(
         from_asked: range.has_from(),
         altered,
         chosen,
+        known,
         db: options.db.clone(),
         ledger: None,
         types: options.types.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::committed::Known;
 use crate::entry::configuration::Server;
 use crate::evidence::window::StoreKind;
 use crate::exit::Exit;
@@ -65,6 +66,32 @@ impl Comparison {
             Verdict::NotComparable | Verdict::Same if self.complete || allow_incomplete => Exit::Success,
             Verdict::NotComparable | Verdict::Same => Exit::Incomplete,
         }
+    }
+}
+
+impl Comparison {
+    /// What the comparison tells of the log of one server, by its place among those given (storage.md 7, 4).
+    pub fn known_of(&self, server: usize) -> Known {
+        let mut known = Known::default();
+        let Some(own) = self.servers.get(server).filter(|own| own.shared_entries > 0) else { return known };
+        known.proven = self.committed.proven_to;
+        for difference in self.differences.iter().filter(|d| d.kind == DifferenceKind::Divergence) {
+            let group = difference.groups.iter().find(|group| group.members.contains(&server));
+            let Some(standing) = group.and_then(|group| group.standing) else { continue };
+            let first = difference.first_index;
+            // What lies behind a hole does not follow from what lies before it.
+            let holes = own.missing.iter().filter(|m| matches!(m.why, Why::Snapshot | Why::Hole));
+            let hole = holes.map(|m| m.first_index).filter(|hole| *hole > first).min();
+            match standing {
+                Standing::Proven => {}
+                Standing::Refuted => {
+                    known.refuted.push((first, hole.map_or(Index(u64::MAX), Index::prev)));
+                    known.proven = if hole.is_none() { known.proven.min(first.prev()) } else { known.proven };
+                }
+                Standing::Unknown => known.proven = known.proven.min(first.prev()),
+            }
+        }
+        known
     }
 }
 

@@ -191,6 +191,15 @@ pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
     Ok(opened(found))
 }
 
+/// The last entry of the log that `path` names, by its index and term: a new leader replaces the end of a log by one
+/// that may be as long. `None` for an empty log.
+///
+/// # Errors
+/// As [`open`].
+pub fn last_entry(path: &Path) -> Result<Option<(Index, Term)>, EvidenceError> {
+    Ok(locate::locate(path)?.store.last_entry())
+}
+
 fn opened(found: locate::Found) -> Evidence {
     let window = window::of(&found.store, found.notes);
     let log: Box<dyn Log> = match found.store {

@@ -5,7 +5,8 @@ use rusqlite::{Result, params};
 use super::insert::Insert;
 use super::rows::int;
 use super::{Ledger, LedgerError};
-use crate::audit::finding::{Cause, Committed, Finding, Until};
+use crate::audit::finding::{Cause, Finding, Until};
+use crate::committed::Committed;
 
 const COLUMNS: [&str; 33] = [
     "kind",

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{check_schema, fixture, refused, run, run_to};
 use crate::support::cases;
-use crate::support::synth::bolt::{Db, Layout, Transaction};
+use crate::support::synth::bolt::Layout;
 use crate::support::synth::history::{Entry, History, Plot};
-use crate::support::synth::put;
+use crate::support::synth::write_entries;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
@@ -25,13 +25,7 @@ fn servers(case: &str) -> (Vec<String>, Vec<Option<TempDir>>) {
 /// A `raft.db` of these entries, on a server that has seen `current_term`.
 fn write(dir: &Path, name: &str, entries: &[Entry], current_term: u64) -> String {
     let path: PathBuf = dir.join(name);
-    let mut db = Db::create(&path, Layout::default()).unwrap();
-    for batch in entries.chunks(500) {
-        let mut transaction = Transaction::default();
-        transaction.put("conf", b"CurrentTerm", current_term.to_be_bytes().to_vec());
-        batch.iter().for_each(|entry| put(&mut transaction, entry));
-        db.commit(transaction).unwrap();
-    }
+    write_entries(&path, Layout::default(), entries, current_term).unwrap();
     path.to_str().unwrap().to_owned()
 }
 

@@ -16,6 +16,7 @@ mod cli_rules;
 mod cli_state;
 mod cli_timeline;
 mod cli_usage;
+mod committed;
 mod common;
 mod compare_servers;
 mod entry_bodies;

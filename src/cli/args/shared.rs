@@ -24,6 +24,10 @@ pub struct ReplayArgs {
     /// Replay these entries behind the last: lines of `logs --unsafe-show-secrets --format ndjson`.
     #[arg(long, value_name = "FILE")]
     pub append: Vec<PathBuf>,
+    /// Replay only up to the last entry that the evidence proves to be committed: a snapshot holds its effect, a
+    /// later entry mentions it as applied, or, with the logs of several servers, a majority holds it.
+    #[arg(long, conflicts_with = "append")]
+    pub committed_only: bool,
     /// Answer although a part of the evidence is missing; a warning tells what.
     #[arg(long)]
     pub allow_incomplete: bool,

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::super::timeline::groups;
-use crate::audit::finding::{Cause, Committed, Finding, Kind, Severity, Until};
+use crate::audit::finding::{Cause, Finding, Kind, Severity, Until};
 use crate::audit::preview::Preview;
 use crate::audit::report::{Report, Reported, Verdict};
+use crate::committed::Committed;
 use crate::entry::message_type::short;
 use crate::render::text::{visible, wrapped};
 use crate::render::{Style, Tone, table};

@@ -21,7 +21,7 @@ use crate::evidence;
 use crate::exit::Exit;
 use crate::notes::Notes;
 use crate::render::{self, Format};
-use crate::types::Index;
+use crate::types::{Index, Term};
 
 /// Audits until Ctrl-C.
 pub fn run(args: &WatchArgs) -> (Reporter, Result<Exit, Error>) {
@@ -85,7 +85,7 @@ fn watch(options: &Options, interval: Duration, reporter: &Reporter) -> Result<E
     let mut notes = reporter;
     let interrupts = interrupts()?;
     let mut told = HashSet::new();
-    let mut seen = last_index(options)?;
+    let mut seen = evidence::last_entry(&options.path)?;
     let mut report = made(options, reporter)?;
     tell_new(&report, &mut told, options)?;
     notes.note("waiting for new entries; Ctrl-C ends with the summary");
@@ -96,7 +96,7 @@ fn watch(options: &Options, interval: Duration, reporter: &Reporter) -> Result<E
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let again = last_index(options).and_then(|now| {
+        let again = evidence::last_entry(&options.path).map_err(Error::from).and_then(|now| {
             let grown = (now != seen).then(|| made(options, &quiet)).transpose()?;
             Ok((now, grown))
         });
@@ -122,13 +122,9 @@ fn watch(options: &Options, interval: Duration, reporter: &Reporter) -> Result<E
     Ok(Exit::Interrupted)
 }
 
-fn last_index(options: &Options) -> Result<Option<Index>, Error> {
-    Ok(evidence::open(&options.path)?.log.bounds().map(|(_, last)| last))
-}
-
 /// Prints the findings that were not told before: another fault, or the same one at another place.
-fn tell_new(report: &Report, told: &mut HashSet<(Fingerprint, Index)>, options: &Options) -> Result<(), Error> {
-    let is_new = |r: &&Reported| told.insert((r.finding.fingerprint(), r.finding.at.index));
+fn tell_new(report: &Report, told: &mut HashSet<(Fingerprint, Index, Term)>, options: &Options) -> Result<(), Error> {
+    let is_new = |r: &&Reported| told.insert((r.finding.fingerprint(), r.finding.at.index, r.finding.at.term));
     let new: Vec<&Reported> = report.findings.iter().filter(is_new).collect();
     if new.is_empty() {
         return Ok(());

@@ -49,9 +49,10 @@ pub fn run(args: &DiffArgs, reporter: &Reporter) -> Result<Exit, Error> {
     let silent = reporter.muted();
     let one = |rules: &String, reporter| {
         let rules = vec![rules.clone()];
-        let ReplayArgs { skip, patch, append, allow_incomplete, .. } = &args.replay;
+        let ReplayArgs { skip, patch, append, committed_only, allow_incomplete, .. } = &args.replay;
         let (skip, patch, append) = (skip.clone(), patch.clone(), append.clone());
-        let replay = ReplayArgs { rules, skip, patch, append, allow_incomplete: *allow_incomplete };
+        let (committed_only, allow_incomplete) = (*committed_only, *allow_incomplete);
+        let replay = ReplayArgs { rules, skip, patch, append, committed_only, allow_incomplete };
         Replaying::new(&replay, &rows.types, reporter)
     };
     let options = Options {

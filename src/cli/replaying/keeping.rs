@@ -58,6 +58,7 @@ impl Prepared<'_> {
     /// Extends the ledger for an asker that is no audit.
     pub(super) fn extend_with_findings(&mut self) -> Result<Ended, Error> {
         let mut audit = Audit::new(self.types.clone());
+        audit.know(self.known.clone());
         let ended = self.run_audit(&mut audit)?;
         let audited = audit.finish(self.fsm.state());
         self.keep_findings(&audited.findings)?;

@@ -14,7 +14,6 @@ use crate::notes::Notes;
 use crate::render::Format;
 use crate::restarts::story::{Step, story};
 use crate::restarts::{Collector, Restart, Status};
-use crate::types::Index;
 
 /// How often the log is looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -26,9 +25,10 @@ pub fn run(options: &Options, id: &str, reporter: &Reporter) -> Result<Exit, Err
     }
     let interrupts = interrupts()?;
     let mut notes = reporter;
+    // Looked at first, so that what comes in between is looked at again.
+    let mut seen = evidence::last_entry(&options.path)?;
     let (mut restart, mut exit) = looked(options, id, reporter)?;
     let mut told: Vec<Step> = Vec::new();
-    let mut seen = last_index(options)?;
     tell(&restart, &mut told, options)?;
     let quiet = reporter.quieter();
     while goes_on(&restart) {
@@ -37,7 +37,7 @@ pub fn run(options: &Options, id: &str, reporter: &Reporter) -> Result<Exit, Err
             Err(RecvTimeoutError::Timeout) => {}
         }
         // A server that restarts, or writes too fast for one read, is looked at again.
-        let Ok(now) = last_index(options) else { continue };
+        let Ok(now) = evidence::last_entry(&options.path) else { continue };
         if now == seen {
             continue;
         }
@@ -54,10 +54,6 @@ pub fn run(options: &Options, id: &str, reporter: &Reporter) -> Result<Exit, Err
 /// A paused restart may go on as well.
 fn goes_on(restart: &Restart) -> bool {
     matches!(restart.status, Status::Running | Status::Paused)
-}
-
-fn last_index(options: &Options) -> Result<Option<Index>, Error> {
-    Ok(evidence::open(&options.path)?.log.bounds().map(|(_, last)| last))
 }
 
 /// The restart as the log has it now.

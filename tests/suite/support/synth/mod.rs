@@ -50,6 +50,18 @@ pub fn write_bolt(path: &Path, layout: Layout, history: &mut History, count: u64
     Ok(())
 }
 
+/// Writes entries as a new `raft.db` of a server that has seen `current_term`.
+pub fn write_entries(path: &Path, layout: Layout, entries: &[Entry], current_term: u64) -> Result<()> {
+    let mut db = Db::create(path, layout)?;
+    for batch in entries.chunks(BATCH) {
+        let mut transaction = Transaction::default();
+        transaction.put("conf", b"CurrentTerm", current_term.to_be_bytes().to_vec());
+        batch.iter().for_each(|entry| put(&mut transaction, entry));
+        db.commit(transaction)?;
+    }
+    Ok(())
+}
+
 /// Adds an entry to a transaction, under its key and in its envelope.
 pub fn put(transaction: &mut Transaction, entry: &Entry) {
     transaction.put("logs", &entry.index.to_be_bytes(), envelope(entry));
