@@ -13,6 +13,7 @@ use crate::evidence::Damage;
 use crate::fsm::state::State;
 use crate::ledger::{Ledger, LedgerError, Writer};
 use crate::replay::{Rebased, Replayed, Subscriber};
+use crate::rows::Bodies;
 use crate::types::{Index, Term};
 
 /// The tables that are exported, in the order in which they are written. States to go on from are
@@ -46,18 +47,19 @@ pub enum ExportError {
 }
 
 /// Hears a replay for a new ledger, and for the audit whose findings go into it.
-pub struct Recorder {
+pub struct Recorder<'b> {
     writer: Writer,
-    audit: Audit,
+    audit: Audit<'b>,
 }
 
-impl Recorder {
-    /// Records into a ledger that knows nothing yet; `types` names the message types.
+impl<'b> Recorder<'b> {
+    /// Records into a ledger that knows nothing yet; `types` names the message types, `bodies` are those of the log.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn new(ledger: Ledger, types: &MessageTypes) -> Result<Self, LedgerError> {
-        Ok(Recorder { writer: ledger.writer(types.clone())?, audit: Audit::new(types.clone()) })
+    pub fn new(ledger: Ledger, types: &MessageTypes, bodies: &'b dyn Bodies) -> Result<Self, LedgerError> {
+        let audit = Audit::new(types.clone()).naming_senders(bodies);
+        Ok(Recorder { writer: ledger.writer(types.clone())?, audit })
     }
 
     /// The ledger with all that the replay told; `state` is what it came to.
@@ -72,7 +74,7 @@ impl Recorder {
     }
 }
 
-impl Subscriber for Recorder {
+impl Subscriber for Recorder<'_> {
     fn base(&mut self, state: &State, index: Index, term: Term) {
         self.audit.base(state, index, term);
         self.writer.base(state, index, term);

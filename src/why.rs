@@ -98,7 +98,20 @@ pub enum Sender {
 /// # Errors
 /// When a token's row cannot be read again.
 pub fn sender(data: &[u8], state: &State, bodies: &dyn Bodies) -> Result<Option<Sender>, RowError> {
-    let Some(secret) = split(data).and_then(|command| auth_token(command.body)) else { return Ok(None) };
+    let Some(secret) = token(data) else { return Ok(None) };
+    Ok(Some(owner(&secret, state, bodies)?.unwrap_or(Sender::Unknown { secret })))
+}
+
+/// The token that a command carries, which is a secret.
+pub fn token(data: &[u8]) -> Option<String> {
+    split(data).and_then(|command| auth_token(command.body))
+}
+
+/// The ACL token of the state that has this secret.
+///
+/// # Errors
+/// When a token's row cannot be read again.
+pub fn owner(secret: &str, state: &State, bodies: &dyn Bodies) -> Result<Option<Sender>, RowError> {
     for (_, token) in held::all(Table::ACLTokens, state) {
         let row = token.build(bodies)?;
         if row.text("SecretID") == secret {
@@ -108,7 +121,7 @@ pub fn sender(data: &[u8], state: &State, bodies: &dyn Bodies) -> Result<Option<
             }));
         }
     }
-    Ok(Some(Sender::Unknown { secret }))
+    Ok(None)
 }
 
 fn auth_token(body: &[u8]) -> Option<String> {

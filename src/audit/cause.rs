@@ -1,7 +1,7 @@
 //! Which part of an entry moved a parent's counters away from its children, and by what mechanism
 //! (contract.md 3, `cause.rule`; fsm.md 2.15).
 
-use super::children::{is_child_of, slot};
+use super::children::{Purge, is_child_of, slot};
 use super::finding::{Cause, Place, Rule};
 use crate::entry::body::job::JobRegister;
 use crate::entry::message::Message;
@@ -46,18 +46,19 @@ fn of(rule: Rule, at: &Place, job: Option<&JobKey>, detail: String) -> Cause {
 }
 
 /// The parts of an entry that moved the parent's offsets to `now`: what it did to the parent's own
-/// row first, then child by child.
+/// row first, then child by child. `before` are the children that there were before it.
 pub(super) fn contributions(
     parent: &JobKey,
     entry: &Replayed<'_>,
-    at: &Place,
-    purged: Option<&Place>,
+    (at, purged): (&Place, Option<&Purge>),
+    before: [i64; 3],
     now: [i64; 3],
 ) -> Vec<Contribution> {
     let mut found = Vec::new();
     let is_new = |row: &Touched<'_, JobKey, Summary>| row.before.is_none_or(|s| s.children.is_none());
     if entry.net.summaries.iter().any(|row| row.key == parent && is_new(row)) {
-        found.push(Contribution { cause: new_summary(parent, at, purged), delta: now });
+        // It counts from zero, whatever there was.
+        found.push(Contribution { cause: new_summary(parent, at, purged), delta: before.map(|n| -n) });
     }
     if matches!(entry.message, Some(Ok(Message::ReconcileJobSummaries(_)))) {
         found.push(Contribution { cause: reconcile(parent, entry, at), delta: now });
@@ -92,16 +93,27 @@ fn child_delta(parent: &JobKey, row: &Touched<'_, JobKey, Job>, entry: &Replayed
 }
 
 /// The parent got a summary at zero while children were there.
-fn new_summary(parent: &JobKey, at: &Place, purged: Option<&Place>) -> Cause {
+fn new_summary(parent: &JobKey, at: &Place, purged: Option<&Purge>) -> Cause {
     match purged {
+        Some(purge) if purge.before_base => {
+            let detail = format!(
+                "Children of {:?} existed in the snapshot at index {}, and the job itself did not: it was purged before. \
+                 Registered again at index {}, it counts from zero, and each of those children takes one away when it \
+                 moves on. An older snapshot, or another server's log, may hold the purge.",
+                parent.id, purge.at.index, at.index
+            );
+            of(Rule::Base, &purge.at, None, detail)
+        }
         Some(purge) => {
             let detail = format!(
                 "The purge of {:?} at index {} removed its summary while children of it existed; registered again at \
                  index {}, it counts from zero, and each of those children takes one away when it moves on. Every \
                  version does so. Stop the children first, or run `nomad system reconcile summaries` afterwards.",
-                parent.id, purge.index, at.index
+                parent.id, purge.at.index, at.index
             );
-            of(Rule::ParentRecreated, purge, Some(parent), detail)
+            let mut cause = of(Rule::ParentRecreated, &purge.at, Some(parent), detail);
+            purge.by.iter().for_each(|by| by.tell(&mut cause));
+            cause
         }
         None => unexplained(at),
     }
@@ -183,7 +195,8 @@ fn silent_change(
 ) -> Cause {
     let made_now = entry.net.evals.iter().filter(|e| e.before.is_none() && e.after.is_some_and(|e| e.job == *key));
     let collected = entry.state.references(key).evals == made_now.count();
-    if registered && collected {
+    // A child that never had an evaluation is pending; what it was dead by has been collected.
+    if registered && collected && from.as_str() == "dead" {
         let detail = format!(
             "The child was registered again under its ID after its evaluations were collected. Its row changed from \
              {from} to {to} without the parent's counters moving with it (unfixed up to 2.0.5). \

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::cause::{self, Contribution};
 use super::finding::{Cause, Counter, Finding, Kind, Place, Rule, Severity};
+use super::senders::By;
 use super::{Detector, Findings, Open};
 use crate::fsm::row::Job;
 use crate::fsm::state::State;
@@ -32,8 +33,17 @@ struct Parent {
     /// The children there are.
     recount: Counts,
     /// Where the job was purged while it had children.
-    purged: Option<Place>,
+    purged: Option<Purge>,
     counters: [Watched; 3],
+}
+
+/// A purge of a parent that had children.
+pub(super) struct Purge {
+    pub(super) at: Place,
+    /// Who sent it.
+    pub(super) by: Option<By>,
+    /// It happened before the base, at which the parent was gone and its children were there.
+    pub(super) before_base: bool,
 }
 
 #[derive(Default)]
@@ -64,6 +74,7 @@ pub(super) fn slot(status: &str) -> Option<usize> {
 pack! {
     ChildrenDetector { parents }
     Parent { stored, recount, purged, counters }
+    Purge { at, by, before_base }
     Watched { offset, below_zero, drift, negative }
 }
 
@@ -85,6 +96,9 @@ impl Detector for ChildrenDetector {
         keys.sort();
         for key in keys {
             let Some(parent) = self.parents.get_mut(&key) else { continue };
+            if state.job(&key).is_none() && parent.recount != [0; 3] {
+                parent.purged = Some(Purge { at: at.clone(), by: None, before_base: true });
+            }
             let Some(stored) = parent.stored else { continue };
             let cause = Arc::new(cause::base(at));
             let offsets = offsets(stored, parent.recount);
@@ -136,6 +150,7 @@ fn concerned(entry: &Replayed<'_>) -> BTreeSet<JobKey> {
 impl ChildrenDetector {
     fn update(&mut self, key: &JobKey, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
         let parent = self.parents.entry(key.clone()).or_default();
+        let before = parent.recount;
         for row in &entry.net.jobs {
             for (job, step) in [(row.before, -1), (row.after, 1)] {
                 if let Some(job) = job.filter(|j| is_child_of(j, key))
@@ -148,7 +163,10 @@ impl ChildrenDetector {
         parent.stored = entry.state.summary(key).and_then(|s| s.children).map(|c| c.as_array());
         if let Some(row) = entry.net.jobs.iter().find(|row| row.key == key) {
             match (row.before, row.after) {
-                (Some(_), None) if parent.recount != [0; 3] => parent.purged = Some(at.clone()),
+                (Some(_), None) if parent.recount != [0; 3] => {
+                    let by = findings.senders.of(entry);
+                    parent.purged = Some(Purge { at: at.clone(), by, before_base: false });
+                }
                 (None, Some(_)) | (_, None) => {}
                 _ => parent.purged = None,
             }
@@ -157,8 +175,9 @@ impl ChildrenDetector {
             None => judge(key, parent, [0; 3], [None, None, None], at, findings),
             Some(stored) => {
                 let now = offsets(stored, parent.recount);
-                let causes = explain(key, parent, entry, at, now);
-                judge(key, parent, now, causes, at, findings);
+                let mut causes = explain(key, parent, before, entry, (at, now));
+                causes.iter_mut().flatten().for_each(|cause| sent_by(cause, entry, at, findings));
+                judge(key, parent, now, causes.map(|cause| cause.map(Arc::new)), at, findings);
             }
         }
         if parent.stored.is_some() || parent.recount == [0; 3] {
@@ -179,21 +198,36 @@ fn offsets(stored: Counts, recount: Counts) -> Counts {
 }
 
 /// For each counter whose offset moved, the part of the entry that moved it that way.
-fn explain(key: &JobKey, parent: &Parent, entry: &Replayed<'_>, at: &Place, now: Counts) -> [Option<Arc<Cause>>; 3] {
+/// `before` is the recount before the entry, `now` what the offsets came to.
+fn explain(
+    key: &JobKey,
+    parent: &Parent,
+    before: Counts,
+    entry: &Replayed<'_>,
+    (at, now): (&Place, Counts),
+) -> [Option<Cause>; 3] {
     let moved = [0, 1, 2].map(|i| now[i] - parent.counters[i].offset);
     // More dead than there are is normal: purged children stay counted.
     if moved[0] == 0 && moved[1] == 0 && (moved[2] >= 0 || now[2] >= 0) {
         return [None, None, None];
     }
-    let contributions = cause::contributions(key, entry, at, parent.purged.as_ref(), now);
+    let contributions = cause::contributions(key, entry, (at, parent.purged.as_ref()), before, now);
     [0, 1, 2].map(|i| {
         if moved[i] == 0 {
             return None;
         }
         let fits = |c: &&Contribution| c.delta[i].signum() == moved[i].signum();
-        let cause = contributions.iter().find(fits).map_or_else(|| cause::unexplained(at), |c| c.cause.clone());
-        Some(Arc::new(cause))
+        Some(contributions.iter().find(fits).map_or_else(|| cause::unexplained(at), |c| c.cause.clone()))
     })
+}
+
+/// Adds who sent the guilty entry, where that is the entry at hand.
+fn sent_by(cause: &mut Cause, entry: &Replayed<'_>, at: &Place, findings: &mut Findings<'_>) {
+    if cause.at == *at
+        && let Some(by) = findings.senders.of(entry)
+    {
+        by.tell(cause);
+    }
 }
 
 /// Opens, keeps and closes the findings of one parent.

@@ -17,6 +17,7 @@ mod groups;
 mod orphan;
 mod outcomes;
 mod resume;
+mod senders;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -29,8 +30,10 @@ use crate::fsm::compare::Difference;
 use crate::fsm::state::State;
 use crate::pack::{BadImage, Packer, Unpacker};
 use crate::replay::{Rebased, Replayed, Subscriber};
+use crate::rows::Bodies;
 use crate::types::{Index, JobKey, Term};
 use finding::{Finding, Kind, LeaderChange, Place, Severity, Until};
+use senders::Senders;
 
 /// Watches a replay for one kind of fault, or a few that belong together.
 trait Detector {
@@ -60,16 +63,17 @@ trait Detector {
 }
 
 /// Collects findings; what lasts is opened, and closed later.
-#[derive(Debug, Default)]
-struct Findings {
+#[derive(Default)]
+struct Findings<'b> {
     list: Vec<Finding>,
     leader_change: Option<LeaderChange>,
+    senders: Senders<'b>,
 }
 
 /// A finding that is still open.
 type Open = usize;
 
-impl Findings {
+impl Findings<'_> {
     fn add(&mut self, mut finding: Finding) -> Open {
         finding.leader_change = self.leader_change;
         self.list.push(finding);
@@ -102,9 +106,9 @@ impl Findings {
 }
 
 /// Subscribes to a replay and judges it.
-pub struct Audit {
+pub struct Audit<'b> {
     detectors: Vec<Box<dyn Detector>>,
-    findings: Findings,
+    findings: Findings<'b>,
     names: Names,
     term: Term,
     first_term: Option<Term>,
@@ -132,8 +136,9 @@ fn detectors() -> Vec<Box<dyn Detector>> {
     ]
 }
 
-impl Audit {
-    /// An audit with every detector. `types` names the message types.
+impl<'b> Audit<'b> {
+    /// An audit with every detector. `types` names the message types. Whoever sent a guilty entry is named only where
+    /// [`Audit::naming_senders`] says how to read the rows of tokens.
     pub fn new(types: MessageTypes) -> Self {
         Audit {
             detectors: detectors(),
@@ -154,6 +159,12 @@ impl Audit {
     /// Takes in what is known of the log besides what its own entries prove to be committed.
     pub fn know(&mut self, known: Known) {
         self.known = known;
+    }
+
+    /// The same, which names the senders of guilty entries; `bodies` are those of the log that is replayed.
+    pub fn naming_senders(mut self, bodies: &'b dyn Bodies) -> Self {
+        self.findings.senders = Senders::out_of(bodies);
+        self
     }
 
     fn note_term(&mut self, record: &Record<'_>) {
@@ -225,7 +236,7 @@ fn parents(state: &State, findings: &[Finding]) -> Vec<JobKey> {
     named.chain(there).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-impl Subscriber for Audit {
+impl Subscriber for Audit<'_> {
     fn base(&mut self, state: &State, index: Index, term: Term) {
         let at = Place { index, term, entry: "snapshot".into() };
         self.term = term;

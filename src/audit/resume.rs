@@ -20,12 +20,13 @@ const SHAPE: u64 = {
     digest = fnv(digest, include_bytes!("orphan.rs"));
     digest = fnv(digest, include_bytes!("outcomes.rs"));
     digest = fnv(digest, include_bytes!("shape.rs"));
+    digest = fnv(digest, include_bytes!("senders.rs"));
     digest = fnv(digest, include_bytes!("resume.rs"));
     digest = fnv(digest, include_bytes!("../committed.rs"));
     fnv(digest, include_bytes!("../pack.rs"))
 };
 
-impl Resume for Audit {
+impl Resume for Audit<'_> {
     fn save(&self) -> Vec<u8> {
         // That nothing is forgotten, the compiler checks.
         let Audit {
@@ -45,7 +46,10 @@ impl Resume for Audit {
         let mut out = Packer::default();
         SHAPE.pack(&mut out);
         detectors.iter().for_each(|detector| detector.save(&mut out));
-        findings.pack(&mut out);
+        // Senders are looked up anew.
+        let Findings { list, leader_change, senders: _ } = findings;
+        list.pack(&mut out);
+        leader_change.pack(&mut out);
         ((*term, *first_term), (*last, *proven)).pack(&mut out);
         term_start.pack(&mut out);
         (*entries, *undecodable, *rejected).pack(&mut out);
@@ -57,21 +61,22 @@ impl Resume for Audit {
     }
 }
 
-impl Audit {
+impl Audit<'_> {
     fn unpack(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
         if from.number()? != SHAPE {
             return Err(from.bad());
         }
         let mut detectors = detectors();
         detectors.iter_mut().try_for_each(|detector| detector.load(from))?;
-        let findings = Findings::unpack(from)?;
+        let (list, leader_change) = (Pack::unpack(from)?, Pack::unpack(from)?);
         let ((term, first_term), (last, proven)) = Pack::unpack(from)?;
         let term_start = Pack::unpack(from)?;
         let (entries, undecodable, rejected) = Pack::unpack(from)?;
         if !from.is_at_end() {
             return Err(from.bad());
         }
-        (self.detectors, self.findings) = (detectors, findings);
+        self.detectors = detectors;
+        (self.findings.list, self.findings.leader_change) = (list, leader_change);
         (self.term, self.first_term, self.last, self.proven) = (term, first_term, last, proven);
         self.term_start = term_start;
         (self.entries, self.undecodable, self.rejected) = (entries, undecodable, rejected);
@@ -80,7 +85,6 @@ impl Audit {
 }
 
 pack! {
-    Findings { list, leader_change }
     LeaderChange { index, term }
     Place { index, term, entry }
 }

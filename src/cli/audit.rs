@@ -182,7 +182,10 @@ fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 
 /// Replays, and keeps the findings that were asked for.
 fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
-    let (mut audit, mut collector) = (Audit::new(options.rows.types.clone()), Collector::new());
+    let evidence = replay.evidence.clone();
+    let bodies = replaying::bodies(&evidence);
+    let mut audit = Audit::new(options.rows.types.clone()).naming_senders(&bodies);
+    let mut collector = Collector::new();
     audit.know(replay.known.clone());
     let ended = match options.min_running {
         None => replay.run_audit(&mut audit)?,

@@ -74,7 +74,9 @@ fn export(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let partial = partial_file(dir)?;
     let mut ledger = Ledger::open(&partial)?;
     ledger.join(&*replay.evidence.log, &replay.basis())?;
-    let mut recorder = Recorder::new(ledger, &options.types)?;
+    let evidence = replay.evidence.clone();
+    let bodies = replaying::bodies(&evidence);
+    let mut recorder = Recorder::new(ledger, &options.types, &bodies)?;
     let ended = replay.run(&mut recorder)?;
     let ledger = recorder.finish(replay.state())?;
     match options.format {

@@ -148,3 +148,33 @@ fn mistakes_are_told_what_to_type_instead() {
     refused(&["audit", "--al", &hey], &["`--all`"]);
     refused(&["audti", &hey], &["`audit`"]);
 }
+
+#[test]
+fn whoever_sent_the_guilty_entry_is_named_where_the_log_knows_the_token() {
+    let case = fixture("secrets");
+    let carried = |index: &str, key: &str| {
+        let only = format!("index={index}");
+        let jq = format!(".[0].Body{key}");
+        let args = ["logs", "--unsafe-show-secrets", "--filter", &only, "-r", "--jq", &jq, &case];
+        run_to(0, &args).stdout.trim().to_owned()
+    };
+    let guilty = |token: &str| {
+        let patch = format!("18: .Job.Status = \"running\" | .AuthToken = \"{token}\"");
+        let ran = common::run(&["audit", "--json", "--patch", &patch, &case]);
+        assert!(!ran.stdout.contains(token) && !ran.stdout.contains("5ec2e700"), "{}", ran.stdout);
+        negatives(&ran.json())[0]["cause"].clone()
+    };
+    let secret = carried("11", ".Tokens[0].SecretID");
+    let cause = guilty(&secret);
+    assert_eq!((&cause["index"], &cause["by"]), (&json!(18), &json!("ci")));
+    let accessor = carried("11", ".Tokens[0].AccessorID");
+    assert!(cause["detail"].as_str().unwrap().contains(&accessor), "{cause}");
+    // A token without a name is known by its accessor, one that the state does not know not at all.
+    let nameless = format!("11: .Tokens[0].Name = \"\" | .Tokens[0].SecretID = \"{secret}\"");
+    let patch = format!("18: .Job.Status = \"running\" | .AuthToken = \"{secret}\"");
+    let ran = common::run(&["audit", "--json", "--patch", &nameless, "--patch", &patch, &case]);
+    assert_eq!(negatives(&ran.json())[0]["cause"]["by"], json!(accessor));
+    assert_eq!(guilty("SECRET-AUTH-0029").get("by"), None);
+    let text = common::run(&["audit", "--patch", &patch, &case]).stdout;
+    assert!(text.contains("status \"running\", sent by ci"), "{text}");
+}

@@ -28,7 +28,7 @@ impl Prepared<'_> {
     ///
     /// # Errors
     /// When the log cannot be read, or the ledger is not of this log or cannot be written.
-    pub fn run_audit(&mut self, audit: &mut Audit) -> Result<Ended, Error> {
+    pub fn run_audit(&mut self, audit: &mut Audit<'_>) -> Result<Ended, Error> {
         match self.db.clone() {
             Some(path) => self.extend(&path, audit),
             None => self.run_to(self.range.1, audit),
@@ -57,7 +57,9 @@ impl Prepared<'_> {
 
     /// Extends the ledger for an asker that is no audit.
     pub(super) fn extend_with_findings(&mut self) -> Result<Ended, Error> {
-        let mut audit = Audit::new(self.types.clone());
+        let evidence = self.evidence.clone();
+        let bodies = super::bodies(&evidence);
+        let mut audit = Audit::new(self.types.clone()).naming_senders(&bodies);
         audit.know(self.known.clone());
         let ended = self.run_audit(&mut audit)?;
         let audited = audit.finish(self.fsm.state());
@@ -65,7 +67,7 @@ impl Prepared<'_> {
         Ok(ended)
     }
 
-    fn extend(&mut self, path: &Path, audit: &mut Audit) -> Result<Ended, Error> {
+    fn extend(&mut self, path: &Path, audit: &mut Audit<'_>) -> Result<Ended, Error> {
         let mut notes = self.reporter;
         let (evidence, rules, to) = (self.evidence.clone(), self.fsm.rules().clone(), self.range.1);
         let basis = self.basis();
