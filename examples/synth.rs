@@ -70,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         parents: arguments.parents,
         services: arguments.services,
         fault: arguments.fault,
+        ..Plot::default()
     });
     let path = arguments.out.join("raft.db");
     synth::write_bolt(&path, layout, &mut history, arguments.entries).with_context(|| path.display().to_string())?;

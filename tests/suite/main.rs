@@ -4,6 +4,7 @@
 //! another, so that the slowest test of each would be waited for.
 
 mod audit_findings;
+mod audit_mutations;
 mod bad_input;
 mod cli_audit;
 mod cli_export;

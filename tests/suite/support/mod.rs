@@ -4,5 +4,6 @@
 pub mod answers;
 pub mod cases;
 pub mod findings;
+pub mod memory;
 pub mod run;
 pub mod synth;

@@ -30,7 +30,16 @@ impl History {
     pub(super) fn keep_child(&mut self, parent: usize, mut job: Job, eval: Eval, index: u64) -> u64 {
         (job.create_index, job.modify_index, job.status) = (index, index, "pending");
         self.child_number += 1;
-        let child = Child { parent, job, evals: vec![eval.id.clone()], eval, alloc: None, started: 0, runs: false };
+        let child = Child {
+            parent,
+            job,
+            evals: vec![eval.id.clone()],
+            eval,
+            alloc: None,
+            started: 0,
+            runs: false,
+            stopped: false,
+        };
         self.children.insert(self.child_number, child);
         self.child_number
     }
@@ -39,13 +48,21 @@ impl History {
         let periodic = self.parents[parent].job.sort == Sort::Periodic;
         let next = if periodic { 30 * SECOND } else { (5 + self.dice.below(40) as i64) * SECOND };
         self.order(next, Event::Launch(parent));
+        if self.parents[parent].gone {
+            return;
+        }
         let (mut job, mut eval) = self.new_child(parent);
+        let mut atomic = self.atomic;
         if self.takes(Mechanism::RegisterWithStatus) {
-            job.status = "running";
+            // "dead" would only make Dead smaller, and it may be larger than the number of dead children anyway.
+            job.status = if self.varied && self.dice.below(2) == 0 { "pending" } else { "running" };
+            self.planted_at(self.index + 1, parent);
+        } else if !atomic && self.takes(Mechanism::DoublePending) {
+            atomic = true;
             self.planted_at(self.index + 1, parent);
         }
-        let index = self.command(requests::register(&job, Some(&eval), periodic));
-        eval.create_index = index;
+        let index = self.command(requests::register(&job, atomic.then_some(&eval), periodic));
+        eval.create_index = if atomic { index } else { self.command(requests::eval_pending(&eval)) };
         let child = self.keep_child(parent, job, eval, index);
         self.order(80 * MILLI, Event::Place(child));
     }

@@ -5,6 +5,7 @@
 //! What is remembered is what is alive or waits for the collector, so a long history needs no more memory than a short one.
 
 mod children;
+mod chores;
 mod faults;
 mod services;
 
@@ -59,11 +60,15 @@ pub struct Plot {
     pub services: usize,
     /// The fault to plant, if any.
     pub fault: Option<Fault>,
+    /// Operators do chores between the launches, and a fault takes any of its forms.
+    pub varied: bool,
+    /// A launch carries its evaluation, as of Nomad 0.12.1 and later; else that is an entry of its own.
+    pub atomic: bool,
 }
 
 impl Default for Plot {
     fn default() -> Self {
-        Plot { seed: 1, parents: 8, services: 2, fault: None }
+        Plot { seed: 1, parents: 8, services: 2, fault: None, varied: false, atomic: true }
     }
 }
 
@@ -96,11 +101,17 @@ enum Event {
     Collect,
     /// Another server becomes leader.
     Elect,
+    /// An operator does something harmless.
+    Chore,
+    /// A purged parent comes back.
+    Recreate(usize),
 }
 
 struct Parent {
     job: Job,
     children: u64,
+    /// It is purged, and will come back.
+    gone: bool,
 }
 
 struct Child {
@@ -112,6 +123,8 @@ struct Child {
     alloc: Option<Alloc>,
     started: i64,
     runs: bool,
+    /// It was asked to end.
+    stopped: bool,
 }
 
 struct Service {
@@ -152,6 +165,8 @@ pub struct History {
     ending: Vec<u64>,
     ended: VecDeque<Ended>,
     fault: Option<Fault>,
+    varied: bool,
+    atomic: bool,
     planted: Option<Planted>,
     written: VecDeque<Entry>,
 }
@@ -189,6 +204,8 @@ impl History {
             ending: Vec::new(),
             ended: VecDeque::new(),
             fault: plot.fault,
+            varied: plot.varied,
+            atomic: plot.atomic,
             planted: None,
             written: VecDeque::new(),
         };
@@ -197,6 +214,9 @@ impl History {
         (0..plot.services).for_each(|number| history.add_service(number));
         history.order(60 * SECOND, Event::Collect);
         history.order(900 * SECOND, Event::Elect);
+        if plot.varied {
+            history.order(3 * SECOND, Event::Chore);
+        }
         history
     }
 
@@ -256,7 +276,7 @@ impl History {
         let mut job = self.job(sort, namespace, id, "work");
         let index = self.command(requests::register(&job, None, false));
         (job.create_index, job.modify_index) = (index, index);
-        self.parents.push(Parent { job, children: 0 });
+        self.parents.push(Parent { job, children: 0, gone: false });
         self.order((1 + number as i64) * SECOND, Event::Launch(number));
     }
 
@@ -319,6 +339,8 @@ impl History {
             Event::Watch(service) => self.watch(service),
             Event::Succeed(service) => self.succeed(service),
             Event::Collect => self.collect(),
+            Event::Chore => self.chore(),
+            Event::Recreate(parent) => self.register_again(parent),
             Event::Elect => {
                 self.lead();
                 let next = 600 + self.dice.below(1800) as i64;

@@ -108,6 +108,22 @@ pub fn eval_complete(eval: &Eval, group: &str, placed: usize, index: u64, now: i
     )
 }
 
+/// EvalUpdate of an evaluation that waits for the scheduler.
+pub fn eval_pending(eval: &Eval) -> Vec<u8> {
+    command(
+        kind::EVAL_UPDATE,
+        &Map(&[
+            ("AuthToken", &""),
+            ("EvalToken", &""),
+            ("Evals", &List(&[with(|out| pending(eval, out))])),
+            ("Forwarded", &false),
+            ("IdempotencyToken", &""),
+            ("Namespace", &""),
+            ("Region", &REGION),
+        ]),
+    )
+}
+
 /// EvalDelete as the collector writes it.
 pub fn collect_evals(evals: &[String], allocs: &[String]) -> Vec<u8> {
     command(
