@@ -38,6 +38,7 @@ pub mod progress;
 pub mod redact;
 pub mod render;
 pub mod replay;
+pub mod report;
 pub mod restarts;
 pub mod rows;
 pub mod start;

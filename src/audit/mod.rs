@@ -9,6 +9,7 @@ pub mod preview;
 pub mod prove;
 pub mod report;
 pub mod restarts;
+pub mod words;
 
 mod cause;
 mod children;

@@ -152,7 +152,8 @@ impl Report {
             (false, true) => Verdict::Clean,
             (false, false) => Verdict::Inconclusive,
         };
-        let mut findings = if judging.all { listed(audited.findings) } else { folded(audited.findings) };
+        let listed = listed(audited.findings);
+        let mut findings = if judging.all { listed } else { folded(listed) };
         for reported in &mut findings {
             reported.known = judging.knows(&reported.finding);
         }
@@ -165,6 +166,11 @@ impl Report {
             preview: None,
             parents: audited.parents,
         }
+    }
+
+    /// Leaves of the findings only the first of each kind, parent and counter.
+    pub fn fold(&mut self) {
+        self.findings = folded(std::mem::take(&mut self.findings));
     }
 
     /// The exit code. With `allow_incomplete` an inconclusive verdict is a warning's matter only.
@@ -192,19 +198,16 @@ fn listed(findings: Vec<Finding>) -> Vec<Reported> {
 }
 
 /// The first of each kind, parent and counter, with the number of those behind it.
-fn folded(findings: Vec<Finding>) -> Vec<Reported> {
+fn folded(findings: Vec<Reported>) -> Vec<Reported> {
     let mut out: Vec<Reported> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    for finding in findings {
-        match places.get(&finding.fingerprint()) {
-            Some(&place) => {
-                if let Some(first) = out.get_mut::<usize>(place) {
-                    first.more += 1;
-                }
-            }
+    for reported in findings {
+        let fault = reported.finding.fingerprint();
+        match places.get(&fault).and_then(|&place: &usize| out.get_mut(place)) {
+            Some(first) => first.more += 1 + reported.more,
             None => {
-                places.insert(finding.fingerprint(), out.len());
-                out.push(Reported { finding, more: 0, known: false });
+                places.insert(fault, out.len());
+                out.push(reported);
             }
         }
     }

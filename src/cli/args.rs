@@ -71,6 +71,8 @@ pub enum Command {
     Restarts(RestartsArgs),
     /// The ledger, every entry and every change, as a SQLite file, CSV or NDJSON.
     Export(ExportArgs),
+    /// One self-contained HTML page: what is wrong, the counters along the log, the entries behind it.
+    Report(ReportArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page, of raftscope or of one command.
@@ -613,6 +615,52 @@ pub struct ExportArgs {
     /// When to use colours.
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: ColorWhen,
+    /// What to say meanwhile.
+    #[command(flatten)]
+    pub feedback: FeedbackArgs,
+}
+
+/// `report [PATH]`.
+#[derive(Args, Debug)]
+#[command(override_usage = "raftscope report [OPTIONS] -o <FILE> [PATH]")]
+#[command(before_help = "Examples:
+  raftscope report -o report.html server/raft
+  raftscope report --job report --prove -o report.html server/raft
+  raftscope report --all --rules 1.0.4 -o report.html server/raft")]
+pub struct ReportArgs {
+    /// What holds the log; `.` by default.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The page to write; `-` writes it to standard output. Only an earlier page is written over.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Draw this parent as well, whether anything is wrong with it or not.
+    #[arg(long, value_name = "JOB")]
+    pub job: Vec<String>,
+    /// Draw every parent, and list every finding and not only the first of each kind, parent and counter.
+    #[arg(long)]
+    pub all: bool,
+    /// Test each listed cause: replay once more with the guilty entry altered, and see whether the count is right then.
+    #[arg(long)]
+    pub prove: bool,
+    /// How to replay.
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
+    /// Which entries.
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Which findings.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// When to use colours in messages.
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: ColorWhen,
+    /// Show tokens, keys, environments and other secrets.
+    #[arg(long)]
+    pub unsafe_show_secrets: bool,
     /// What to say meanwhile.
     #[command(flatten)]
     pub feedback: FeedbackArgs,

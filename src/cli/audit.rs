@@ -28,22 +28,38 @@ mod print;
 mod text;
 pub mod watch;
 
+/// What is to be audited, and how it is judged; whatever becomes of the report.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// What holds the log.
+    pub path: PathBuf,
+    /// List every finding.
+    pub all: bool,
+    /// Test the causes.
+    pub prove: bool,
+    /// Tell what a reconcile would change.
+    pub preview: bool,
+    /// Find restarts that left fewer allocations running.
+    pub min_running: Option<Amount>,
+    /// The least severity that counts as a failure.
+    pub fail_on: Severity,
+    /// Faults that are known.
+    pub baseline: Option<Baseline>,
+    /// How to replay.
+    pub replaying: Replaying,
+    /// Which entries.
+    pub range: Range,
+    /// Which findings.
+    pub rows: Rows,
+}
+
 /// What `audit` was asked for.
 #[derive(Debug)]
 struct Options {
-    path: PathBuf,
-    all: bool,
-    prove: bool,
-    preview: bool,
-    min_running: Option<Amount>,
+    asked: Asked,
     exit_zero: bool,
-    fail_on: Severity,
-    baseline: Option<Baseline>,
     write_baseline: Option<PathBuf>,
     special: Option<Special>,
-    replaying: Replaying,
-    range: Range,
-    rows: Rows,
     output: Output,
 }
 
@@ -103,26 +119,24 @@ fn checked(args: &AuditArgs, reporter: &Reporter) -> Result<Options, Error> {
     let (special, output) = output(&args.output, reporter)?;
     let rows = Rows::new(&args.filter)?;
     let (path, others) = servers(&args.paths)?;
-    Ok(Options {
+    let asked = Asked {
         path,
         all: args.all,
         prove: args.prove,
         preview: args.preview_reconcile,
         min_running: args.min_running.as_deref().map(options::min_running).transpose()?,
-        exit_zero: args.exit_zero,
         fail_on: match args.fail_on {
             FailOn::Error => Severity::Error,
             FailOn::Warning => Severity::Warning,
             FailOn::Note => Severity::Note,
         },
         baseline: args.baseline.as_deref().map(baseline).transpose()?,
-        write_baseline: args.write_baseline.as_deref().map(to_be_written).transpose()?,
-        special,
         replaying: Replaying::new(&args.replay, &rows.types, reporter)?.keeping(args.keep.db.as_deref()).beside(others),
         range: Range::new(&args.range)?,
         rows,
-        output,
-    })
+    };
+    let write_baseline = args.write_baseline.as_deref().map(to_be_written).transpose()?;
+    Ok(Options { asked, exit_zero: args.exit_zero, write_baseline, special, output })
 }
 
 /// The log that is audited, and those of other servers that tell what of it was committed.
@@ -141,7 +155,7 @@ fn servers(paths: &[PathBuf]) -> Result<(PathBuf, &[PathBuf]), Error> {
     Ok((first.clone(), others))
 }
 
-impl Options {
+impl Asked {
     /// How findings are weighed.
     fn judging(&self) -> Judging<'_> {
         Judging { fail_on: self.fail_on, all: self.all, baseline: self.baseline.as_ref() }
@@ -149,26 +163,26 @@ impl Options {
 }
 
 /// The report on the evidence as it is now.
-fn made(options: &Options, reporter: &Reporter) -> Result<Report, Error> {
-    match replaying::prepare(&options.path, &options.replaying, &options.range, Wanted::Findings, reporter)? {
-        Some(replay) => replayed(options, replay),
-        None => of_nothing(options),
+fn made(asked: &Asked, reporter: &Reporter) -> Result<Report, Error> {
+    match replaying::prepare(&asked.path, &asked.replaying, &asked.range, Wanted::Findings, reporter)? {
+        Some(mut replay) => replayed(asked, &mut replay),
+        None => of_nothing(asked),
     }
 }
 
 fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let mut report = made(options, reporter)?;
+    let mut report = made(&options.asked, reporter)?;
     if let Some(path) = &options.write_baseline {
         let text = Baseline::of(&report).map_err(|e| Error::Internal(e.to_string()))?;
         std::fs::write(path, text).map_err(|e| Error::Usage(format!("--write-baseline {}: {e}", path.display())))?;
         notes.note(format!("{} faults are listed in {}", report.findings.len(), path.display()));
     }
-    let exit = if options.exit_zero { Exit::Success } else { report.exit(options.replaying.allow_incomplete) };
-    if options.replaying.allow_incomplete && !report.complete {
+    let exit = if options.exit_zero { Exit::Success } else { report.exit(options.asked.replaying.allow_incomplete) };
+    if options.asked.replaying.allow_incomplete && !report.complete {
         notes.warn("the evidence is incomplete: a fault could hide where it cannot be read");
     }
-    if let Some(limit) = options.rows.limit {
+    if let Some(limit) = options.asked.rows.limit {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let left_out = report.findings.len().saturating_sub(limit);
         if left_out > 0 {
@@ -181,20 +195,20 @@ fn audit(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 }
 
 /// Replays, and keeps the findings that were asked for.
-fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error> {
+pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Report, Error> {
     let evidence = replay.evidence.clone();
     let bodies = replaying::bodies(&evidence);
-    let mut audit = Audit::new(options.rows.types.clone()).naming_senders(&bodies);
+    let mut audit = Audit::new(asked.rows.types.clone()).naming_senders(&bodies);
     let mut collector = Collector::new();
     audit.know(replay.known.clone());
-    let ended = match options.min_running {
+    let ended = match asked.min_running {
         None => replay.run_audit(&mut audit)?,
         Some(_) => replay.run(&mut Both(&mut audit, &mut collector))?,
     };
     let mut below = Vec::new();
-    if options.min_running.is_some() {
-        let found = collector.finish(options.min_running);
-        below = crate::audit::restarts::findings(&found.restarts, &options.rows.types);
+    if asked.min_running.is_some() {
+        let found = collector.finish(asked.min_running);
+        below = crate::audit::restarts::findings(&found.restarts, &asked.rows.types);
         below.iter_mut().for_each(|finding| finding.committed = audit.committed(&finding.at));
     }
     let mut audited = audit.finish(replay.state());
@@ -202,24 +216,24 @@ fn replayed(options: &Options, mut replay: Prepared<'_>) -> Result<Report, Error
     audited.findings.append(&mut below);
     audited.findings.sort_by_key(|finding| finding.at.index);
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
-    let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&options.rows, f, last));
+    let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&asked.rows, f, last));
     audited.findings.retain(wanted);
-    let summary = summary(&replay, &audited, &ended);
+    let summary = summary(replay, &audited, &ended);
     let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
-    let mut report = Report::new(summary, audited, &options.judging(), reaches);
-    if options.prove {
+    let mut report = Report::new(summary, audited, &asked.judging(), reaches);
+    if asked.prove {
         let findings = report.findings.iter_mut().map(|reported| &mut reported.finding);
         prove::prove(&*replay.evidence.log, || replay.again(), findings)?;
     }
-    if options.preview {
+    if asked.preview {
         report.preview = Some(replay.preview_reconcile()?);
     }
     Ok(report)
 }
 
 /// The report on a log, or a range of it, without entries.
-fn of_nothing(options: &Options) -> Result<Report, Error> {
-    let window = evidence::open(&options.path)?.window;
+pub(super) fn of_nothing(asked: &Asked) -> Result<Report, Error> {
+    let window = evidence::open(&asked.path)?.window;
     let summary = EvidenceSummary {
         path: window.path.clone(),
         store: store(window.store),
@@ -236,7 +250,7 @@ fn of_nothing(options: &Options) -> Result<Report, Error> {
         altered: Vec::new(),
     };
     let audited = Audited { findings: Vec::new(), entries: 0, undecodable: 0, rejected: 0, parents: Vec::new() };
-    Ok(Report::new(summary, audited, &options.judging(), true))
+    Ok(Report::new(summary, audited, &asked.judging(), true))
 }
 
 /// The name of a store as JSON shows it.

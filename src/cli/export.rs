@@ -92,7 +92,7 @@ fn export(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 }
 
 /// A file in the folder that goes away unless it is renamed, with the permissions of any new file.
-fn partial_file(dir: &Path) -> Result<tempfile::TempPath, Error> {
+pub(super) fn partial_file(dir: &Path) -> Result<tempfile::TempPath, Error> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".raftscope-").suffix(".partial");
     #[cfg(unix)]
@@ -101,6 +101,6 @@ fn partial_file(dir: &Path) -> Result<tempfile::TempPath, Error> {
     Ok(file.into_temp_path())
 }
 
-fn cannot_write(path: &Path, source: std::io::Error) -> Error {
+pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> Error {
     Error::Ledger(LedgerError::Io { file: path.display().to_string(), source })
 }

@@ -28,6 +28,7 @@ mod onedash;
 mod operands;
 mod options;
 mod replaying;
+mod report;
 mod reporter;
 mod restarts;
 mod rules;
@@ -84,6 +85,7 @@ fn run(command: Command) -> Exit {
         Command::Rules(args) => rules::run(&args),
         Command::Restarts(args) => restarts::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };

@@ -333,6 +333,11 @@ fn blind<'r>(
 }
 
 impl Prepared<'_> {
+    /// Where remarks go.
+    pub fn reporter(&self) -> &Reporter {
+        self.reporter
+    }
+
     /// The last index that the evidence knows of.
     pub fn last(&self) -> Index {
         self.last
@@ -345,7 +350,7 @@ impl Prepared<'_> {
     pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
         if self.db.is_some() {
             self.extend_with_findings()?;
-            (self.fsm, self.at) = self.again()?;
+            self.rewind()?;
         }
         self.run_to(self.range.1, subscriber)
     }
@@ -383,6 +388,15 @@ impl Prepared<'_> {
         let mut start = start::at(&self.evidence, self.base_kind, rules, said)?;
         start.fsm.name_restarts(self.fsm.restart_type());
         Ok((start.fsm, (start.index, start.term)))
+    }
+
+    /// Goes back to the base: the next run begins there.
+    ///
+    /// # Errors
+    /// As [`Prepared::again`].
+    pub fn rewind(&mut self) -> Result<(), Error> {
+        (self.fsm, self.at) = self.again()?;
+        Ok(())
     }
 
     /// What a reconcile right after the replay would change.

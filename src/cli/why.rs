@@ -62,13 +62,13 @@ fn explain(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         let why = ended.reached.stopped_by.as_ref().map(|damage| format!(": {}", damage.detail)).unwrap_or_default();
         return Err(Error::OutOfEvidence(format!("the replay does not come to entry {at}{why}")));
     };
-    let told = Told::new(&seen, &replay, options)?;
+    let told = Told::new(&seen, &replay, &options.types, &mut options.output.redactor())?;
     told.print(options)?;
     Ok(replay.judge(&ended))
 }
 
-/// Everything there is to tell, its secrets hidden.
-struct Told<'s> {
+/// Everything there is to tell of an entry, its secrets hidden.
+pub(super) struct Told<'s> {
     seen: &'s Seen,
     name: String,
     facts: Facts<'s>,
@@ -77,30 +77,39 @@ struct Told<'s> {
     sender: Option<Sender>,
     /// The unknown sender's token, hidden.
     token: String,
-    changes: Vec<Line>,
+    /// The rows that it changed, field by field.
+    pub changes: Vec<Line>,
     altered: &'s [String],
 }
 
 impl<'s> Told<'s> {
-    fn new(seen: &'s Seen, replay: &'s Prepared<'_>, options: &Options) -> Result<Self, Error> {
-        let mut redactor = options.output.redactor();
+    /// What there is to tell of an entry that the replay has just come to.
+    ///
+    /// # Errors
+    /// When a row that it touched cannot be read again.
+    pub fn new(
+        seen: &'s Seen,
+        replay: &'s Prepared<'_>,
+        types: &MessageTypes,
+        redactor: &mut Redactor,
+    ) -> Result<Self, Error> {
         let bodies = replaying::bodies(&replay.evidence);
         let mut body = Vec::new();
         // Where the body cannot be decoded, the outcome says so.
-        let _ = BodyWriter::new().record(seen.kind, &seen.data, &mut redactor, &mut body);
+        let _ = BodyWriter::new().record(seen.kind, &seen.data, redactor, &mut body);
         let sender = sender(&seen.data, replay.state(), &bodies)?;
         let mut changes = Vec::new();
         for touched in &seen.touched {
             let Some(id) = touched.id() else { continue };
             let (before, after) = touched.build(&bodies)?;
-            changes.extend(Line::of(id, before, after, &mut redactor));
+            changes.extend(Line::of(id, before, after, redactor));
         }
         let name = match seen.data.first().filter(|_| seen.kind == crate::evidence::LogType::Command) {
-            Some(byte) => options.types.name(byte & 0x7f).into_owned(),
+            Some(byte) => types.name(byte & 0x7f).into_owned(),
             None => seen.kind.name(),
         };
         let token = match &sender {
-            Some(Sender::Unknown { secret }) => hidden(secret, &mut redactor),
+            Some(Sender::Unknown { secret }) => hidden(secret, redactor),
             _ => String::new(),
         };
         let mut facts = carried::facts(&seen.record()).0;
@@ -172,6 +181,12 @@ impl<'s> Told<'s> {
 
     /// What stands above the table of changes.
     fn text(&self) -> String {
+        let end = if self.changes.is_empty() { "changed: nothing\n" } else { "\n" };
+        self.lines().iter().map(|line| format!("{}\n", visible(line))).chain([end.to_owned()]).collect()
+    }
+
+    /// What is told in sentences: the entry itself first, then its sender, what it carries and what became of it.
+    pub fn lines(&self) -> Vec<String> {
         let seen = self.seen;
         let at = seen.appended_at.map(|at| format!(", appended {at}")).unwrap_or_default();
         let (name, bytes) = (short(&self.name), seen.data.len());
@@ -197,12 +212,7 @@ impl<'s> Told<'s> {
                 count.child, count.parent
             ));
         }
-        if self.changes.is_empty() {
-            lines.push("changed: nothing".into());
-        } else {
-            lines.push(String::new());
-        }
-        lines.iter().map(|line| format!("{}\n", visible(line))).collect()
+        lines
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::jq::Program;
 
 pub mod csv;
+pub mod html;
 mod jq;
 pub mod json;
 pub mod json_text;

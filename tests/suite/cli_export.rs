@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{fixture, refused, run_to};
+use crate::common::{fixture, planted_secrets, refused, run_to};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -87,21 +87,8 @@ fn no_secret_of_the_secrets_case_is_in_a_ledger() {
     // Its last entry cannot be decoded.
     run_to(3, &["export", "-o", file.to_str().unwrap(), &fixture("secrets")]);
     let bytes = fs::read(&file).unwrap();
-    let case: Value = serde_json::from_slice(&fs::read(fixture("secrets/case.json")).unwrap()).unwrap();
-    let mut planted = Vec::new();
-    collect(&case["expected"]["secrets"], &mut planted);
-    assert!(!planted.is_empty(), "{case}");
-    for secret in planted {
+    for secret in planted_secrets() {
         let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
         assert!(!found, "{secret}");
-    }
-}
-
-fn collect(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::String(text) => texts.push(text.clone()),
-        Value::Array(values) => values.iter().for_each(|value| collect(value, texts)),
-        Value::Object(map) => map.values().for_each(|value| collect(value, texts)),
-        _ => {}
     }
 }

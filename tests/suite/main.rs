@@ -38,6 +38,9 @@ mod readme;
 mod recorded_answers;
 mod refusals;
 mod replay_equals_nomad;
+#[cfg(unix)]
+mod report_browser;
+mod report_page;
 mod restart_plan;
 mod restart_traces;
 mod restored_snapshots;

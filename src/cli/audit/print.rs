@@ -50,7 +50,7 @@ pub fn report(report: &Report, options: &Options) -> Result<(), Error> {
         }
         (Some(Special::Junit), _) => {
             let mut out = output.stdout();
-            junit::write(report, &options.judging(), &mut out).and_then(|()| out.flush()).map_err(Error::Output)
+            junit::write(report, &options.asked.judging(), &mut out).and_then(|()| out.flush()).map_err(Error::Output)
         }
         (None, Format::Json) => {
             let json = serde_json::to_vec(report).map_err(|e| Error::Internal(e.to_string()))?;
@@ -64,7 +64,7 @@ pub fn report(report: &Report, options: &Options) -> Result<(), Error> {
             out.finish()
         }
         (None, Format::Table) => {
-            let text = text::report(report, options.fail_on, &output.style);
+            let text = text::report(report, options.asked.fail_on, &output.style);
             let mut out = output.stdout();
             out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::{Options, made, print, text};
+use super::{Asked, Options, made, print, text};
 use crate::audit::finding::{Fingerprint, Severity};
 use crate::audit::report::{Report, Reported};
 use crate::cli::args::WatchArgs;
@@ -39,22 +39,19 @@ fn checked(args: &WatchArgs, reporter: &Reporter) -> Result<(Options, Duration),
         return Err(Error::Usage("watch ends on Ctrl-C and not after some rows: leave --limit out".into()));
     }
     let rows = Rows::new(&args.filter)?;
-    let options = Options {
+    let asked = Asked {
         path: options::one_path("watch", &args.paths)?,
         all: true,
         prove: false,
         preview: false,
         min_running: None,
-        exit_zero: false,
         fail_on: Severity::Warning,
         baseline: args.baseline.as_deref().map(super::baseline).transpose()?,
-        write_baseline: None,
-        special: None,
         replaying: Replaying::new(&args.replay, &rows.types, reporter)?,
         range: Range::whole(),
         rows,
-        output,
     };
+    let options = Options { asked, exit_zero: false, write_baseline: None, special: None, output };
     Ok((options, interval(&args.interval)?))
 }
 
@@ -85,8 +82,8 @@ fn watch(options: &Options, interval: Duration, reporter: &Reporter) -> Result<E
     let mut notes = reporter;
     let interrupts = interrupts()?;
     let mut told = HashSet::new();
-    let mut seen = evidence::last_entry(&options.path)?;
-    let mut report = made(options, reporter)?;
+    let mut seen = evidence::last_entry(&options.asked.path)?;
+    let mut report = made(&options.asked, reporter)?;
     tell_new(&report, &mut told, options)?;
     notes.note("waiting for new entries; Ctrl-C ends with the summary");
     // What the first audit had to say about the evidence is not said again.
@@ -96,8 +93,8 @@ fn watch(options: &Options, interval: Duration, reporter: &Reporter) -> Result<E
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let again = evidence::last_entry(&options.path).map_err(Error::from).and_then(|now| {
-            let grown = (now != seen).then(|| made(options, &quiet)).transpose()?;
+        let again = evidence::last_entry(&options.asked.path).map_err(Error::from).and_then(|now| {
+            let grown = (now != seen).then(|| made(&options.asked, &quiet)).transpose()?;
             Ok((now, grown))
         });
         match again {
@@ -145,10 +142,10 @@ fn tell_new(report: &Report, told: &mut HashSet<(Fingerprint, Index, Term)>, opt
 fn summary(report: &Report, options: &Options, mut notes: &Reporter) -> Result<(), Error> {
     let output = &options.output;
     if output.style.format == Format::Table {
-        return write(&text::summary(report, options.fail_on, &output.style), output);
+        return write(&text::summary(report, options.asked.fail_on, &output.style), output);
     }
     let plain = render::Style { format: Format::Table, pretty: false, raw: false, color: false, width: None, jq: None };
-    text::summary(report, options.fail_on, &plain).lines().for_each(|line| notes.note(line));
+    text::summary(report, options.asked.fail_on, &plain).lines().for_each(|line| notes.note(line));
     Ok(())
 }
 

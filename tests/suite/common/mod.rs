@@ -45,3 +45,20 @@ pub fn check_schema(name: &str, document: &Value) {
     let errors: Vec<String> = validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}");
 }
+
+/// Every secret that was put into the case `secrets`.
+pub fn planted_secrets() -> Vec<String> {
+    fn collect(value: &Value, texts: &mut Vec<String>) {
+        match value {
+            Value::String(text) => texts.push(text.clone()),
+            Value::Array(values) => values.iter().for_each(|value| collect(value, texts)),
+            Value::Object(map) => map.values().for_each(|value| collect(value, texts)),
+            _ => {}
+        }
+    }
+    let case: Value = serde_json::from_slice(&std::fs::read(fixture("secrets/case.json")).unwrap()).unwrap();
+    let mut planted = Vec::new();
+    collect(&case["expected"]["secrets"], &mut planted);
+    assert!(!planted.is_empty(), "{case}");
+    planted
+}

@@ -2,6 +2,8 @@
 //! rows with recorded answers.
 
 pub mod answers;
+#[cfg(unix)]
+pub mod browser;
 pub mod cases;
 pub mod findings;
 pub mod memory;
