@@ -146,7 +146,8 @@ fn servers(paths: &[PathBuf]) -> Result<(PathBuf, &[PathBuf]), Error> {
     };
     // What is not there is more likely an operand of another command.
     if let Some(missing) = paths.iter().find(|path| path.as_os_str() != "-" && !path.exists()) {
-        options::one_path("audit", &[missing.clone(), first.clone()])?;
+        let there = paths.iter().find(|path| path.exists()).unwrap_or(first);
+        options::one_path("audit", &[missing.clone(), there.clone()])?;
     }
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Error::Usage("audit: with several servers each PATH is a file or directory, not `-`".into()));
@@ -218,6 +219,7 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
     let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&asked.rows, f, last));
     audited.findings.retain(wanted);
+    asked.rows.tell_strangers_to(replay.state(), replay.reporter());
     let summary = summary(replay, &audited, &ended);
     let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
     let mut report = Report::new(summary, audited, &asked.judging(), reaches);

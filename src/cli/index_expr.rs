@@ -99,7 +99,9 @@ impl IndexExpr {
 }
 
 fn too_old(asked: &IndexExpr, oldest: Index, last: Index) -> Error {
-    Error::OutOfEvidence(format!("index {asked} is not in the evidence, which reaches from {oldest} to {last}"))
+    Error::OutOfEvidence(format!(
+        "index {asked} is not in the evidence, which reaches from {oldest} to {last}; give one of these"
+    ))
 }
 
 /// What the log knows of times around one.

@@ -11,7 +11,8 @@ use super::reporter::Reporter;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::evidence::Log;
-use crate::filter::Filter;
+use crate::filter::{Filter, JobFact};
+use crate::fsm::state::State;
 use crate::jq::Program;
 use crate::notes::Notes;
 use crate::redact::Redactor;
@@ -36,6 +37,10 @@ pub fn one_path(command: &str, paths: &[PathBuf]) -> Result<PathBuf, Error> {
             }
             if !first.exists() && first.to_str().is_some_and(|t| t.contains('=')) {
                 return Err(usage(format!("{command} takes one PATH; to filter, write --filter {a} {b}")));
+            }
+            if !first.exists() && second.exists() && !matches!(command, "info" | "export") {
+                let hint = format!("to see one job only, write --filter job={a} {b}");
+                return Err(usage(format!("{command} takes one PATH, and `{a}` is none; {hint}")));
             }
             Err(usage(format!("{command} takes one PATH, but `{a}` and `{b}` are given; run it once for each")))
         }
@@ -160,6 +165,33 @@ impl Rows {
         let types = message_types(&args.message_type)?;
         let filter = Filter::parse(args.filter.iter().map(String::as_str), &types).map_err(usage)?;
         Ok(Rows { filter, limit: args.limit, types })
+    }
+}
+
+impl Rows {
+    /// Tells of jobs and parents in the filter that there are none of; to be called behind the last row.
+    pub fn tell_strangers(&self, mut notes: impl Notes) {
+        for (condition, nearest) in self.filter.strangers() {
+            match nearest {
+                Some(name) => {
+                    notes.warn(format!("--filter {condition}: no job here fits that; did you mean `{name}`?"))
+                }
+                None => notes.note(format!("--filter {condition}: no job here fits that")),
+            }
+        }
+    }
+
+    /// The same, for rows that only some jobs have: those of the state after the last entry are known as well.
+    pub fn tell_strangers_to(&self, state: &State, notes: impl Notes) {
+        for job in state.jobs() {
+            self.filter.meet(&JobFact {
+                namespace: Some(job.key.namespace.as_ref().into()),
+                job: Some(job.key.id.as_ref().into()),
+                parent: job.parent().map(|parent| parent.id.to_string().into()),
+                status: None,
+            });
+        }
+        self.tell_strangers(notes);
     }
 }
 

@@ -114,6 +114,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         restart.notes.iter().for_each(|n| notes.note(format!("{}: {n}", restart.id)));
     }
     print::list(&restarts, &options.output)?;
+    options.rows.tell_strangers_to(replay.state(), reporter);
     Ok(replay.judge(&ended))
 }
 

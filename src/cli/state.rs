@@ -94,5 +94,6 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         },
     };
     print::state(options, &view)?;
+    options.rows.tell_strangers_to(replay.state(), reporter);
     Ok(replay.judge(&ended))
 }

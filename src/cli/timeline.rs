@@ -79,6 +79,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let ended = replay.run(&mut printer)?;
     printer.failed.map_or(Ok(()), Err)?;
     out.finish()?;
+    options.rows.tell_strangers_to(replay.state(), reporter);
     Ok(replay.judge(&ended))
 }
 

@@ -24,6 +24,9 @@ use crate::types::{Index, Term};
 /// What to give, for messages.
 pub const GIVE: &str = "give a Nomad data dir, its server/raft dir or a raft.db";
 
+/// What to do where the system refuses, for messages.
+pub const CLOSED: &str = "permission denied; run as a user who may read it, or give a copy";
+
 /// A tar in a gzip in a gzip is as deep as anybody packs.
 const MOST_LAYERS: usize = 4;
 
@@ -89,6 +92,13 @@ pub struct Found {
 /// # Errors
 /// When there is no such path, or nothing below it is evidence.
 pub fn locate(path: &Path) -> Result<Found, EvidenceError> {
+    found(path).map_err(|error| match error {
+        EvidenceError::Io { path, source } => refused(Path::new(&path), source),
+        other => other,
+    })
+}
+
+fn found(path: &Path) -> Result<Found, EvidenceError> {
     if path.as_os_str() == "-" {
         let kept = parcel::keep("standard input", io::stdin().lock());
         let file = kept.map_err(|source| EvidenceError::Io { path: "standard input".into(), source })?;
@@ -98,10 +108,7 @@ pub fn locate(path: &Path) -> Result<Found, EvidenceError> {
     if about.is_dir() {
         return in_dir(&Dir::Disk(path.to_path_buf()), Vec::new());
     }
-    let file = File::open(path).map_err(|error| match error {
-        EvidenceError::Io { source, .. } => refused(path, source),
-        other => other,
-    })?;
+    let file = File::open(path)?;
     // The parent of a bare name is the current directory.
     let parent = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     in_file(file, parent.map(|parent| Dir::Disk(parent.to_path_buf())), 0, Vec::new())
@@ -114,10 +121,7 @@ fn refused(path: &Path, error: io::Error) -> EvidenceError {
         io::ErrorKind::NotFound => {
             EvidenceError::NotEvidence { path, detail: format!("no such file or directory; {GIVE}") }
         }
-        io::ErrorKind::PermissionDenied => EvidenceError::NotEvidence {
-            path,
-            detail: "permission denied; run as a user who may read it, or give a copy".into(),
-        },
+        io::ErrorKind::PermissionDenied => EvidenceError::NotEvidence { path, detail: CLOSED.into() },
         _ => EvidenceError::Io { path, source: error },
     }
 }

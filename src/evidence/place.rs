@@ -131,6 +131,14 @@ impl Dir {
         }
     }
 
+    /// True where the system does not let it be listed.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Dir::Disk(path) => fs::read_dir(path).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied),
+            Dir::Parcel(..) => false,
+        }
+    }
+
     /// What it holds, in order of name; nothing where it cannot be read, which is no failure.
     pub fn list(&self) -> Vec<(String, Entry)> {
         let mut entries = match self {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::EvidenceError;
-use super::locate::{Found, GIVE, Store, log_of_raft_dir, raft_db_in};
+use super::locate::{CLOSED, Found, GIVE, Store, log_of_raft_dir, raft_db_in};
 use super::place::{Dir, Entry};
 use super::snapshot::{self, Snapshot};
 use super::wal::{self, Wal};
@@ -27,6 +27,8 @@ struct Findings {
     /// Directories that hold a snapshot's files.
     snapshots: Vec<Snapshot>,
     refusals: Vec<EvidenceError>,
+    /// The first directory that may not be listed.
+    closed: Option<Dir>,
     looked_at: usize,
     cut: bool,
 }
@@ -50,7 +52,7 @@ pub fn search(root: &Dir, mut notes: Vec<String>) -> Result<Found, EvidenceError
     }
     let Some(chosen) = choose(findings.candidates, &mut notes) else {
         if findings.snapshots.is_empty() {
-            return Err(nothing_in(root, findings.refusals.into_iter().next()));
+            return Err(nothing_in(root, findings.refusals.into_iter().next(), findings.closed));
         }
         let mut snapshots = findings.snapshots;
         snapshots.sort_by_key(|snapshot| (snapshot.info().index, snapshot.info().term));
@@ -72,7 +74,11 @@ impl Findings {
         if depth > 0 && self.take_raft_dir(dir) {
             return deeper;
         }
-        for (_, entry) in dir.list() {
+        let entries = dir.list();
+        if entries.is_empty() && self.closed.is_none() && dir.is_closed() {
+            self.closed = Some(dir.clone());
+        }
+        for (_, entry) in entries {
             self.looked_at += 1;
             self.cut |= self.looked_at > MAX_ENTRIES || self.candidates.len() >= MAX_CANDIDATES;
             match entry {
@@ -132,10 +138,19 @@ fn choose(candidates: Vec<Candidate>, notes: &mut Vec<String>) -> Option<Candida
     candidates.into_iter().nth(best)
 }
 
-fn nothing_in(root: &Dir, refusal: Option<EvidenceError>) -> EvidenceError {
+fn nothing_in(root: &Dir, refusal: Option<EvidenceError>, closed: Option<Dir>) -> EvidenceError {
+    let path = root.shown();
+    match closed.map(|closed| closed.shown()) {
+        Some(closed) if closed == path => return EvidenceError::NotEvidence { path, detail: CLOSED.into() },
+        Some(closed) => {
+            let detail = format!("no raft log in what may be read here; {closed}: {CLOSED}");
+            return EvidenceError::NotEvidence { path, detail };
+        }
+        None => {}
+    }
     let mut detail = format!("no raft log in this directory; {GIVE}");
     if let Some(refusal) = refusal {
         detail.push_str(&format!(" ({refusal})"));
     }
-    EvidenceError::NotEvidence { path: root.shown(), detail }
+    EvidenceError::NotEvidence { path, detail }
 }

@@ -18,6 +18,7 @@ use crate::types::{Index, Term};
 pub mod carried;
 mod parse;
 mod pattern;
+mod strangers;
 
 pub use parse::FilterError;
 use pattern::{IndexTest, Pattern, TypeSet};
@@ -138,6 +139,8 @@ struct TextTest {
     key: TextKey,
     negated: bool,
     patterns: Vec<Pattern>,
+    /// The jobs and parents among the patterns that are wanted by their full names.
+    names: Vec<strangers::Asked>,
 }
 
 impl TextTest {
@@ -220,6 +223,7 @@ impl Filter {
         if !self.may_match(facts.index, facts.term, facts.kind, last) {
             return false;
         }
+        facts.jobs.iter().for_each(|job| self.meet(job));
         let mut of_one_job = false;
         for test in &self.texts {
             if test.negated {
@@ -233,6 +237,26 @@ impl Filter {
             }
         }
         !of_one_job || facts.jobs.iter().any(|job| self.fits_job(job))
+    }
+
+    /// Hears of a job that there is, whether a row tells of it or not.
+    pub fn meet(&self, job: &JobFact<'_>) {
+        for test in self.texts.iter().filter(|test| !test.names.is_empty()) {
+            if let Some(name) = test.key.of_job(job) {
+                test.names.iter().for_each(|asked| asked.meet(name));
+            }
+        }
+    }
+
+    /// The names of jobs and parents that were asked for and that no row so far had: the condition, and what comes
+    /// nearest to it.
+    pub fn strangers(&self) -> Vec<(String, Option<String>)> {
+        let key = |test: &TextTest| if test.key == TextKey::Parent { "parent" } else { "job" };
+        let of = |test: &TextTest| {
+            let strangers = test.names.iter().filter_map(strangers::Asked::stranger);
+            strangers.map(|(name, nearest)| (format!("{}={name}", key(test)), nearest)).collect::<Vec<_>>()
+        };
+        self.texts.iter().flat_map(of).collect()
     }
 
     /// True when one job has all the values that are asked for.

@@ -1,6 +1,7 @@
 //! `KEY=VALUE` and `KEY!=VALUE`, read and checked.
 
 use super::pattern::{IndexTest, Pattern, TypeSet};
+use super::strangers::Asked;
 use super::{EntryType, Filter, TextKey, TextTest};
 use crate::entry::message_type::{KNOWN, MAX_NUMBER, MessageTypes, short};
 use crate::evidence::LogType;
@@ -86,9 +87,17 @@ fn add(filter: &mut Filter, given: &str, types: &MessageTypes) -> Result<(), Str
         }
     };
     let pattern = Pattern::new(value);
+    let by_name = !negated && !value.is_empty() && matches!(text_key, TextKey::Job | TextKey::Parent);
+    let name = Some(value).filter(|_| by_name && matches!(pattern, Pattern::Exact(_))).map(Asked::new);
     match filter.texts.iter_mut().find(|t| t.key == text_key && t.negated == negated) {
-        Some(test) => test.patterns.push(pattern),
-        None => filter.texts.push(TextTest { key: text_key, negated, patterns: vec![pattern] }),
+        Some(test) => {
+            test.patterns.push(pattern);
+            test.names.extend(name);
+        }
+        None => {
+            let (patterns, names) = (vec![pattern], name.into_iter().collect());
+            filter.texts.push(TextTest { key: text_key, negated, patterns, names });
+        }
     }
     Ok(())
 }

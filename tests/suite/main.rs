@@ -48,6 +48,7 @@ mod salvage;
 mod state_rows;
 mod support;
 mod synth;
+mod ten_mistakes;
 #[cfg(unix)]
 mod watch;
 mod what_if;

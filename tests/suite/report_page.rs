@@ -197,7 +197,7 @@ fn a_hundred_thousand_changes_make_less_than_two_megabytes() {
         index: Index(10 * i + 1),
         entry: ["JobRegister", "ApplyPlanResults", "AllocClientUpdate"][i as usize % 3].into(),
         child: Some(format!("a_parent_with_a_long_name/periodic-{}", 1_610_000_000 + i / 3).into()),
-        counts: Some(Children { pending: i64::from(i % 3 == 0), running: -((i / 7) as i64), dead: (i / 3) as i64 }),
+        counts: Some(Children { pending: i64::from(i.is_multiple_of(3)), running: -((i / 7) as i64), dead: (i / 3) as i64 }),
     };
     let changes: Vec<Change> = (0..CHANGES).map(change).collect();
     let last = Index(10 * CHANGES);

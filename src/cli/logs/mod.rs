@@ -221,7 +221,11 @@ impl<'p> Pass<'p> {
         if let Some(error) = self.failed {
             return Err(error);
         }
+        let whole = !self.is_done();
         self.out.finish()?;
+        if whole {
+            self.options.rows.tell_strangers(notes);
+        }
         if let Some(first) = self.unsure.first() {
             notes.warn(format!(
                 "{} entries that cannot be decoded are left out, though they might match the filter: index {first}{}; \
