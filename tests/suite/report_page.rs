@@ -197,7 +197,11 @@ fn a_hundred_thousand_changes_make_less_than_two_megabytes() {
         index: Index(10 * i + 1),
         entry: ["JobRegister", "ApplyPlanResults", "AllocClientUpdate"][i as usize % 3].into(),
         child: Some(format!("a_parent_with_a_long_name/periodic-{}", 1_610_000_000 + i / 3).into()),
-        counts: Some(Children { pending: i64::from(i.is_multiple_of(3)), running: -((i / 7) as i64), dead: (i / 3) as i64 }),
+        counts: Some(Children {
+            pending: i64::from(i.is_multiple_of(3)),
+            running: -((i / 7) as i64),
+            dead: (i / 3) as i64,
+        }),
     };
     let changes: Vec<Change> = (0..CHANGES).map(change).collect();
     let last = Index(10 * CHANGES);
@@ -241,7 +245,10 @@ fn a_long_log_makes_no_large_page_and_what_is_thinned_is_told() {
     let says = |words: &str| text(&page).contains(words);
     assert!(says("the chart shows") && says("prints all."), "{}", &text(&page)[..1000]);
     let at = history.planted().unwrap().index;
-    assert!(says(&format!("{at}: Running −1")) && page.contains(&format!("id=\"entry-{at}\"")), "{at}");
+    assert!(
+        says(&format!("cause: register_with_status: entry {at} (")) && page.contains(&format!("id=\"entry-{at}\"")),
+        "{at}"
+    );
 }
 
 #[test]
