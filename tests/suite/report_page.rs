@@ -238,7 +238,8 @@ fn a_long_log_makes_no_large_page_and_what_is_thinned_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("raft.db");
     let fault = Fault { mechanism: Mechanism::RegisterWithStatus, from: entries / 2 };
-    let mut history = History::new(Plot { seed: 3, parents: 1, services: 0, fault: Some(fault) });
+    let mut history =
+        History::new(Plot { seed: 3, parents: 1, services: 0, varied: false, atomic: true, fault: Some(fault) });
     crate::support::synth::write_bolt(&file, Layout::default(), &mut history, entries).unwrap();
     let page = page(0, file.to_str().unwrap(), &["--rules", "1.0.4"]);
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
