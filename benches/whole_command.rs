@@ -5,17 +5,14 @@
 //! `RAFTSCOPE_BENCH_ENTRIES` (120,000) made-up entries is used, kept below `target/` for the next run. Each command runs
 //! `RAFTSCOPE_BENCH_RUNS` (5) times and the fastest counts. CPU and memory come from `/proc`, where there is one.
 
-#[path = "../tests/suite/support/synth/mod.rs"]
-mod synth;
+#[path = "support/mod.rs"]
+mod support;
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-use synth::bolt::Layout;
-use synth::history::{History, Plot};
 
 /// What is measured: the command line without its path.
 const COMMANDS: [&[&str]; 8] = [
@@ -45,9 +42,9 @@ struct Measure {
 
 fn main() {
     // `cargo bench` passes flags of the standard harness, which mean nothing here.
-    let log = log();
+    let log = support::log(120_000);
     let size = fs::metadata(&log).unwrap().len();
-    let runs = number("RAFTSCOPE_BENCH_RUNS", 5);
+    let runs = support::number("RAFTSCOPE_BENCH_RUNS", 5);
     let reading = (0..runs).map(|_| read_whole(&log)).min().unwrap();
     println!("{}: {:.1} MB", log.display(), size as f64 / 1e6);
     println!("{:<58} {:>9} {:>8} {:>8} {:>9}", "", "wall s", "x read", "CPU s", "peak MB");
@@ -60,30 +57,6 @@ fn main() {
         let exit = if best.exit == 0 { String::new() } else { format!("  ended with {}", best.exit) };
         let line = arguments.join(" ");
         println!("{line:<58} {:>9.3} {ratio:>8.1} {cpu:>8} {peak:>9}{exit}", best.wall.as_secs_f64());
-    }
-}
-
-/// The log to measure on, made if need be.
-fn log() -> PathBuf {
-    if let Some(path) = std::env::var_os("RAFTSCOPE_BENCH_DB") {
-        return path.into();
-    }
-    let entries = number("RAFTSCOPE_BENCH_ENTRIES", 120_000);
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{entries}"));
-    let path = dir.join("raft.db");
-    if !path.exists() {
-        fs::create_dir_all(&dir).unwrap();
-        let unfinished = dir.join("unfinished");
-        synth::write_bolt(&unfinished, Layout::default(), &mut History::new(Plot::default()), entries).unwrap();
-        fs::rename(unfinished, &path).unwrap();
-    }
-    path
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number is needed")),
-        Err(_) => default,
     }
 }
 

@@ -87,6 +87,12 @@ impl<'t> Progress<'t> {
         }
     }
 
+    /// Tells how many entries have been dealt with where several threads do so; looks at the clock each time.
+    pub fn told(&mut self, done: u64) {
+        self.done = self.done.max(done);
+        self.look_at(self.started.elapsed());
+    }
+
     /// The work is over, or goes on in another way: the bar is taken away.
     pub fn finish(&mut self) {
         if let Look::Bar(Some(bar)) = &self.look {

@@ -1,10 +1,12 @@
 //! The one loop that moves the FSM through a log. Whoever wants to know something subscribes.
 
+mod ahead;
+
 use std::ops::ControlFlow;
 
 use crate::entry::message::Message;
 use crate::entry::msgpack::Result as Decoded;
-use crate::evidence::{Damage, DamageKind, EvidenceError, Log, LogType, Record, Scanned};
+use crate::evidence::{Damage, DamageKind, EvidenceError, Log, Record, Scanned};
 use crate::fsm::Fsm;
 use crate::fsm::compare::{Difference, differences};
 use crate::fsm::outcome::Step;
@@ -12,6 +14,7 @@ use crate::fsm::rules::Rules;
 use crate::fsm::state::State;
 use crate::net::Net;
 use crate::types::{Index, Term};
+use ahead::Met;
 
 /// One replayed entry, with the state right after it.
 #[derive(Clone, Copy)]
@@ -126,9 +129,11 @@ pub fn replay(
     for subscriber in subscribers.iter_mut() {
         subscriber.base(fsm.state(), base.0, base.1);
     }
-    log.scan(base.0.next()..=last, &mut |scanned| match scanned {
-        Scanned::Entry(record) => {
-            apply(fsm, &record, subscribers);
+    let range = base.0.next()..=last;
+    let decoder = fsm.decoder();
+    let mut take = |met: Met<'_, '_>| match met {
+        Met::Entry(record, message) => {
+            apply(fsm, &record, message, subscribers);
             compare(fsm, record.index, checkpoints, subscribers);
             (reached.index, reached.term) = (record.index, record.term);
             match subscribers.iter().any(|s| s.is_done()) {
@@ -136,7 +141,7 @@ pub fn replay(
                 false => ControlFlow::Continue(()),
             }
         }
-        Scanned::Damaged(damage) => {
+        Met::Damaged(damage) => {
             for subscriber in subscribers.iter_mut() {
                 subscriber.damage(&damage);
             }
@@ -147,19 +152,27 @@ pub fn replay(
             reached.stopped_by = Some(damage);
             ControlFlow::Break(())
         }
-    })?;
+    };
+    if ahead::pays(log, &range) {
+        ahead::scan(log, range, decoder, &mut take)?;
+    } else {
+        log.scan(range, &mut |scanned| match scanned {
+            Scanned::Entry(record) => take(Met::Entry(record, decoder.read(&record).as_ref())),
+            Scanned::Damaged(damage) => take(Met::Damaged(damage)),
+        })?;
+    }
     Ok(reached)
 }
 
 /// The only place that steps the FSM.
-fn apply(fsm: &mut Fsm, record: &Record<'_>, subscribers: &mut [&mut dyn Subscriber]) {
-    let message = match record.kind {
-        LogType::Command => fsm.read(record.data),
-        _ => None,
-    };
-    let step = fsm.apply(record, message.as_ref());
+fn apply<'a>(
+    fsm: &mut Fsm,
+    record: &Record<'a>,
+    message: Option<&Decoded<Message<'a>>>,
+    subscribers: &mut [&mut dyn Subscriber],
+) {
+    let step = fsm.apply(record, message);
     let net = Net::of(&step, fsm.state());
-    let message = message.as_ref();
     let entry = Replayed { record, message, step: &step, net: &net, state: fsm.state(), rules: fsm.rules() };
     for subscriber in subscribers.iter_mut() {
         subscriber.entry(entry);

@@ -7,6 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::cause::{self, Contribution};
 use super::finding::{Cause, Counter, Finding, Kind, Place, Rule, Severity};
 use super::senders::By;
@@ -22,7 +24,7 @@ type Counts = [i64; 3];
 /// Watches every parent.
 #[derive(Default)]
 pub(super) struct ChildrenDetector {
-    parents: HashMap<JobKey, Parent>,
+    parents: HashMap<JobKey, Parent, RandomState>,
 }
 
 /// A parent as it was after the last entry that concerned it.

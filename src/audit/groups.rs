@@ -4,6 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::{Alloc, Summary};
@@ -21,8 +23,8 @@ const COUNTERS: [&str; 3] = ["Running", "Starting", "Unknown"];
 /// Watches every task group.
 #[derive(Default)]
 pub(super) struct GroupDetector {
-    recounts: HashMap<Key, [i64; 3]>,
-    open: HashMap<(JobKey, Arc<str>, usize), Open>,
+    recounts: HashMap<Key, [i64; 3], RandomState>,
+    open: HashMap<(JobKey, Arc<str>, usize), Open, RandomState>,
 }
 
 impl GroupDetector {

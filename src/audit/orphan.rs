@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
+
 use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::id::Id;
@@ -24,10 +26,10 @@ enum Waiting {
 /// Watches for orphans.
 #[derive(Default)]
 pub(super) struct OrphanDetector {
-    children: HashMap<JobKey, Open>,
-    since: HashMap<Waiting, Index>,
+    children: HashMap<JobKey, Open, RandomState>,
+    since: HashMap<Waiting, Index, RandomState>,
     queue: VecDeque<(Waiting, Place)>,
-    told: HashMap<Waiting, Open>,
+    told: HashMap<Waiting, Open, RandomState>,
 }
 
 impl OrphanDetector {

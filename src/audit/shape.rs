@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::{Job, Summary};
@@ -13,7 +15,7 @@ use crate::types::JobKey;
 /// Watches every job together with its summary.
 #[derive(Default)]
 pub(super) struct ShapeDetector {
-    open: HashMap<(JobKey, Kind), Open>,
+    open: HashMap<(JobKey, Kind), Open, RandomState>,
 }
 
 impl ShapeDetector {

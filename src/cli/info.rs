@@ -15,6 +15,7 @@ use crate::notes::Notes;
 use crate::render::Format;
 use crate::types::Index;
 
+mod parts;
 mod report;
 mod table;
 mod tally;
@@ -93,6 +94,9 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 /// Reads the log, or its end.
 fn read(log: &dyn Log, first: Index, last: Index, whole: bool, reporter: &Reporter) -> Result<Tally, Error> {
     let from = if whole { first } else { first.max(Index(last.0.saturating_sub(TAIL))) };
+    if let Some(tally) = parts::read(log, from, last, whole, reporter) {
+        return Ok(tally);
+    }
     let mut tally = Tally::new(whole);
     let mut progress = reporter.progress("reading", from, last);
     log.scan(from..=last, &mut |scanned| {

@@ -1,5 +1,6 @@
 //! What every command that replays has in common: rules, base, progress, and what was left unsure.
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -148,7 +149,9 @@ pub struct Prepared<'r> {
     /// The kept ledger until the findings are in it, and whether it has grown.
     ledger: Option<(Ledger, bool)>,
     types: MessageTypes,
-    fsm: Fsm,
+    /// Never dropped: a command ends with its replay, and to give back a large state row by row takes longer than to
+    /// find what is wrong in it.
+    fsm: ManuallyDrop<Fsm>,
     /// The index and term that the replay has come to.
     at: (Index, Term),
     last: Index,
@@ -232,7 +235,7 @@ pub fn prepare<'r>(
         db: options.db.clone(),
         ledger: None,
         types: options.types.clone(),
-        fsm: start.fsm,
+        fsm: ManuallyDrop::new(start.fsm),
         last,
         reporter,
         allow_incomplete: options.allow_incomplete,
@@ -325,7 +328,7 @@ fn blind<'r>(
         db: options.db.clone(),
         ledger: None,
         types: options.types.clone(),
-        fsm,
+        fsm: ManuallyDrop::new(fsm),
         last,
         reporter,
         allow_incomplete: options.allow_incomplete,
@@ -395,7 +398,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Prepared::again`].
     pub fn rewind(&mut self) -> Result<(), Error> {
-        (self.fsm, self.at) = self.again()?;
+        (*self.fsm, self.at) = self.again()?;
         Ok(())
     }
 

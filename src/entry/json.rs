@@ -65,7 +65,7 @@ impl BodyWriter {
     ///
     /// # Errors
     /// As [`BodyWriter::record`].
-    pub fn check(&mut self, kind: LogType, data: &[u8]) -> Result<()> {
+    pub fn check(kind: LogType, data: &[u8]) -> Result<()> {
         let value = match kind {
             LogType::Command => {
                 let command = super::split(data).ok_or(DecodeError::Eof { at: 0 })?;
@@ -77,8 +77,7 @@ impl BodyWriter {
             _ if data.is_empty() => return Ok(()),
             _ => data,
         };
-        self.spans.clear();
-        self.measure(&mut Reader::new(value), 0)
+        Reader::new(value).skip_nested()
     }
 
     /// Appends the body of a command of message type `kind` to `out`.

@@ -43,6 +43,29 @@ pub enum DecodeError {
 /// The deepest nesting that recursive readers follow. Nomad's deepest bodies stay below 30.
 pub const MAX_DEPTH: usize = 128;
 
+/// By head, the bytes of a value whose head alone tells them; 0 for all others.
+const SIZES: [u8; 256] = {
+    let mut sizes = [0; 256];
+    let mut head = 0;
+    while head < 256 {
+        sizes[head] = match head {
+            0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => 1,
+            0xa0..=0xbf => 1 + (head as u8 & 0x1f),
+            0xcc | 0xd0 => 2,
+            0xcd | 0xd1 | 0xd4 => 3,
+            0xd5 => 4,
+            0xca | 0xce | 0xd2 => 5,
+            0xd6 => 6,
+            0xcb | 0xcf | 0xd3 => 9,
+            0xd7 => 10,
+            0xd8 => 18,
+            _ => 0,
+        };
+        head += 1;
+    }
+    sizes
+};
+
 /// One msgpack head, with the content of scalars; the items of containers follow in the input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Token<'a> {
@@ -230,10 +253,18 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`Reader::token`].
+    #[inline]
     pub fn skip(&mut self) -> Result<()> {
+        if self.skip_fixed() { Ok(()) } else { self.skip_other() }
+    }
+
+    fn skip_other(&mut self) -> Result<()> {
         let mut pending: u64 = 1;
         while pending > 0 {
             pending -= 1;
+            if self.skip_fixed() {
+                continue;
+            }
             match self.token()? {
                 Token::Array(n) => pending += u64::from(n),
                 Token::Map(n) => pending += 2 * u64::from(n),
@@ -241,6 +272,47 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Moves past one whole value as [`Reader::skip`] does, where recursive readers could follow it.
+    ///
+    /// # Errors
+    /// As [`Reader::token`], and [`DecodeError::Depth`].
+    pub fn skip_nested(&mut self) -> Result<()> {
+        // The values that are left in each open container; in the innermost one, `left`.
+        let mut outer = [0_u64; MAX_DEPTH];
+        let (mut depth, mut left) = (0, 1_u64);
+        loop {
+            let at = self.pos;
+            if !self.skip_fixed() {
+                let inside = match self.token()? {
+                    Token::Array(n) => u64::from(n),
+                    Token::Map(n) => 2 * u64::from(n),
+                    _ => 0,
+                };
+                if inside > 0 {
+                    *outer.get_mut(depth).ok_or(DecodeError::Depth { at })? = left;
+                    (depth, left) = (depth + 1, inside);
+                    continue;
+                }
+            }
+            left -= 1;
+            while left == 0 {
+                let Some(above) = depth.checked_sub(1) else { return Ok(()) };
+                (depth, left) = (above, outer[above] - 1);
+            }
+        }
+    }
+
+    /// Moves past a value whose head alone tells its length; false, and stays, at any other and at one that is cut off.
+    #[inline]
+    fn skip_fixed(&mut self) -> bool {
+        let size = self.buf.get(self.pos).map_or(0, |head| usize::from(SIZES[usize::from(*head)]));
+        let fits = size != 0 && size <= self.remaining();
+        if fits {
+            self.pos += size;
+        }
+        fits
     }
 
     fn wrong<T>(at: usize, wanted: &'static str, found: &Token<'_>) -> Result<T> {
@@ -252,6 +324,9 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When the value is of another type or ends early; so for all typed readers below.
     pub fn raw(&mut self) -> Result<&'a [u8]> {
+        if let Some(bytes) = self.short_raw() {
+            return Ok(bytes);
+        }
         let at = self.pos;
         match self.token()? {
             Token::Raw(bytes) => Ok(bytes),
@@ -265,7 +340,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// As [`Reader::raw`].
     pub fn text(&mut self) -> Result<Cow<'a, str>> {
-        Ok(String::from_utf8_lossy(self.raw()?))
+        let bytes = self.raw()?;
+        Ok(std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed))
     }
 
     /// A signed integer of any width; nil is 0, and an integer above the range wraps as Go's conversion does.
@@ -274,6 +350,10 @@ impl<'a> Reader<'a> {
     /// As [`Reader::raw`].
     pub fn int(&mut self) -> Result<i64> {
         let at = self.pos;
+        if let Some(head @ 0..=0x7f) = self.buf.get(at) {
+            self.pos += 1;
+            return Ok(i64::from(*head));
+        }
         match self.token()? {
             Token::Int(n) => Ok(n),
             Token::Uint(n) => Ok(n as i64),
@@ -376,7 +456,25 @@ impl<'a> Reader<'a> {
     }
 
     /// A map's key if it is text, else `None` with the key skipped.
+    #[inline]
     fn key(&mut self) -> Result<Option<&'a [u8]>> {
+        match self.short_raw() {
+            Some(key) => Ok(Some(key)),
+            None => self.other_key(),
+        }
+    }
+
+    /// The next value if it is text of up to 31 bytes, as nearly all keys and most texts are; else `None`, and stays.
+    #[inline]
+    fn short_raw(&mut self) -> Option<&'a [u8]> {
+        let head = *self.buf.get(self.pos)?;
+        let start = self.pos + 1;
+        let bytes = self.buf.get(start..start + usize::from(head & 0x1f)).filter(|_| head & 0xe0 == 0xa0)?;
+        self.pos = start + bytes.len();
+        Some(bytes)
+    }
+
+    fn other_key(&mut self) -> Result<Option<&'a [u8]>> {
         let start = self.pos;
         match self.token()? {
             Token::Raw(key) => Ok(Some(key)),
@@ -408,6 +506,45 @@ mod tests {
         r.skip().unwrap();
         assert_eq!(r.int(), Ok(7));
         assert!(r.is_empty());
+    }
+
+    /// Random bytes, nested and cut off at random.
+    fn any_bytes() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+        use proptest::prelude::*;
+        let head = prop_oneof![0x80_u8..0x84, 0x90_u8..0x94, 0xa0_u8..0xa4, 0xc0_u8..0xe0, any::<u8>()];
+        proptest::collection::vec(head, 0..40)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn skipping_ends_where_reading_token_by_token_does(bytes in any_bytes()) {
+            let mut slow = Reader::new(&bytes);
+            let mut pending: u64 = 1;
+            let read = loop {
+                if pending == 0 {
+                    break Ok(slow.position());
+                }
+                pending -= 1;
+                match slow.token() {
+                    Ok(Token::Array(n)) => pending += u64::from(n),
+                    Ok(Token::Map(n)) => pending += 2 * u64::from(n),
+                    Ok(_) => {}
+                    Err(error) => break Err(error),
+                }
+            };
+            let (mut skip, mut nested) = (Reader::new(&bytes), Reader::new(&bytes));
+            proptest::prop_assert_eq!(skip.skip().map(|()| skip.position()), read);
+            proptest::prop_assert_eq!(nested.skip_nested().map(|()| nested.position()), read);
+        }
+    }
+
+    #[test]
+    fn nesting_that_readers_cannot_follow_is_told_by_its_place() {
+        let nested = |depth: usize| [vec![0x91; depth], vec![0xc0]].concat();
+        assert_eq!(Reader::new(&nested(MAX_DEPTH)).skip_nested(), Ok(()));
+        let too_deep = nested(MAX_DEPTH + 1);
+        assert_eq!(Reader::new(&too_deep).skip_nested(), Err(DecodeError::Depth { at: MAX_DEPTH }));
+        assert_eq!(Reader::new(&too_deep).skip(), Ok(()));
     }
 
     #[test]

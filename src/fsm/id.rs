@@ -102,53 +102,31 @@ pub enum Word {
     Other(Arc<str>),
 }
 
-/// The words that Nomad writes for statuses, job types and triggers.
-const WORDS: &[&str] = &[
-    "",
-    "pending",
-    "running",
-    "dead",
-    "complete",
-    "failed",
-    "lost",
-    "unknown",
-    "run",
-    "stop",
-    "evict",
-    "blocked",
-    "canceled",
-    "service",
-    "batch",
-    "system",
-    "sysbatch",
-    "_core",
-    "successful",
-    "cancelled",
-    "paused",
-    "initializing",
-    "unblocking",
-    "ready",
-    "down",
-    "disconnected",
-    "eligible",
-    "ineligible",
-    "job-register",
-    "job-deregister",
-    "periodic-job",
-    "node-drain",
-    "node-update",
-    "alloc-stop",
-    "scheduled",
-    "rolling-update",
-    "deployment-watcher",
-    "failed-follow-up",
-    "max-disconnect-timeout",
-    "max-plan-attempts",
-    "alloc-failure",
-    "queued-allocs",
-    "preemption",
-    "job-scaling",
-    "reconnect",
+/// The words that Nomad writes for statuses, job types and triggers, by their length in bytes.
+const WORDS: &[&[&str]] = &[
+    &[""],
+    &[],
+    &[],
+    &["run"],
+    &["dead", "lost", "stop", "down"],
+    &["evict", "batch", "_core", "ready"],
+    &["failed", "system", "paused"],
+    &["pending", "running", "unknown", "blocked", "service"],
+    &["complete", "canceled", "sysbatch", "eligible"],
+    &["cancelled", "scheduled", "reconnect"],
+    &["successful", "unblocking", "ineligible", "node-drain", "alloc-stop", "preemption"],
+    &["node-update", "job-scaling"],
+    &["initializing", "disconnected", "job-register", "periodic-job"],
+    &["alloc-failure", "queued-allocs"],
+    &["job-deregister", "rolling-update"],
+    &[],
+    &["failed-follow-up"],
+    &["max-plan-attempts"],
+    &["deployment-watcher"],
+    &[],
+    &[],
+    &[],
+    &["max-disconnect-timeout"],
 ];
 
 impl Word {
@@ -163,7 +141,8 @@ impl Word {
 
     /// The word of that text.
     pub fn new(text: &str) -> Self {
-        match WORDS.iter().find(|w| **w == text) {
+        let of_that_length = WORDS.get(text.len()).copied().unwrap_or_default();
+        match of_that_length.iter().find(|w| **w == text) {
             Some(word) => Word::Known(word),
             None => Word::Other(text.into()),
         }
@@ -219,6 +198,19 @@ impl fmt::Debug for Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_word_stands_under_its_length() {
+        for (length, words) in WORDS.iter().enumerate() {
+            for word in *words {
+                assert_eq!(word.len(), length);
+                assert!(matches!(Word::new(word), Word::Known(known) if known == *word));
+            }
+        }
+        for other in ["complet", "completed", "a word that is longer than every one of them"] {
+            assert!(matches!(Word::new(other), Word::Other(text) if *text == *other));
+        }
+    }
 
     #[test]
     fn an_id_prints_as_it_was_written() {

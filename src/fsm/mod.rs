@@ -74,15 +74,9 @@ impl Fsm {
         self.restart_type
     }
 
-    /// Reads a command's payload as this FSM will apply it: [`Message::read`], save for named restarts.
-    ///
-    /// # Errors
-    /// As [`Message::read`].
-    pub fn read<'a>(&self, data: &'a [u8]) -> Option<Decoded<Message<'a>>> {
-        match split(data) {
-            Some(command) if Some(command.kind) == self.restart_type => Message::read_restart(data),
-            _ => Message::read(data),
-        }
+    /// Reads entries as this FSM will apply them, on any thread.
+    pub fn decoder(&self) -> Decoder {
+        Decoder { restart_type: self.restart_type }
     }
 
     /// The state after the last applied entry.
@@ -95,7 +89,7 @@ impl Fsm {
         &self.rules
     }
 
-    /// Applies one log entry. `message` is what [`Fsm::read`] made of its payload: reading is
+    /// Applies one log entry. `message` is what [`Decoder::read`] made of it: reading is
     /// left to the caller, who may do it on another thread.
     pub fn apply(&mut self, record: &Record<'_>, message: Option<&Decoded<Message<'_>>>) -> Step {
         let outcome = match (record.kind, split(record.data), message) {
@@ -118,6 +112,27 @@ impl Fsm {
                 Txn { state, rules: &self.rules, index, source, start: 0, blind: self.blind }.message(message)
             }
             Err(error) => Outcome::Undecodable(*error),
+        }
+    }
+}
+
+/// Turns entries into messages as one FSM wants them.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    restart_type: Option<u8>,
+}
+
+impl Decoder {
+    /// The message of a command: [`Message::read`], save for named restarts. `None` for raft's own entries and for
+    /// a command without a byte.
+    ///
+    /// # Errors
+    /// As [`Message::read`].
+    pub fn read<'a>(self, record: &Record<'a>) -> Option<Decoded<Message<'a>>> {
+        match split(record.data) {
+            _ if record.kind != LogType::Command => None,
+            Some(command) if Some(command.kind) == self.restart_type => Message::read_restart(record.data),
+            _ => Message::read(record.data),
         }
     }
 }

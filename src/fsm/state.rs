@@ -7,6 +7,7 @@ mod image;
 mod rows;
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Bound;
@@ -93,7 +94,11 @@ pub struct State {
 
 /// A name with the ID in lower case, sharing the text where it is lower case already.
 pub fn fold(key: &JobKey) -> JobKey {
-    if key.id.chars().any(char::is_uppercase) {
+    let has_capitals = match key.id.is_ascii() {
+        true => key.id.bytes().any(|byte| byte.is_ascii_uppercase()),
+        false => key.id.chars().any(char::is_uppercase),
+    };
+    if has_capitals {
         JobKey { namespace: key.namespace.clone(), id: key.id.to_lowercase().into() }
     } else {
         key.clone()
@@ -328,11 +333,13 @@ impl State {
     // Writing. Each `put` replaces a row, keeps the indexes right and journals what was there.
 
     fn cell(&mut self, key: &JobKey) -> &mut Cell {
-        if !self.cells.contains_key(key) {
-            self.folded.entry(fold(key)).or_default().push(key.id.clone());
-            self.cells.insert(key.clone(), Cell::default());
+        match self.cells.entry(key.clone()) {
+            Entry::Occupied(cell) => cell.into_mut(),
+            Entry::Vacant(place) => {
+                self.folded.entry(fold(key)).or_default().push(key.id.clone());
+                place.insert(Cell::default())
+            }
         }
-        self.cells.entry(key.clone()).or_default()
     }
 
     fn drop_empty(&mut self, key: &JobKey) {
@@ -348,9 +355,17 @@ impl State {
         }
     }
 
+    /// After a row that named `old` names `new` instead.
+    fn drop_left(&mut self, old: Option<&JobKey>, new: Option<&JobKey>) {
+        if let Some(old) = old.filter(|old| Some(*old) != new) {
+            self.drop_empty(old);
+        }
+    }
+
     /// Replaces a job's row.
     pub(super) fn put_job(&mut self, key: &JobKey, row: Option<Arc<Job>>) {
         let parent = row.as_ref().and_then(|j| j.parent());
+        let is_gone = row.is_none();
         let before = std::mem::replace(&mut self.cell(key).job, row);
         let old_parent = before.as_ref().and_then(|j| j.parent());
         if old_parent != parent {
@@ -362,7 +377,9 @@ impl State {
                 self.cell(&new).children.insert(key.id.clone());
             }
         }
-        self.drop_empty(key);
+        if is_gone {
+            self.drop_empty(key);
+        }
         self.journal.push(Change::Job { key: key.clone(), before });
     }
 
@@ -370,18 +387,24 @@ impl State {
     pub(super) fn put_version(&mut self, folded: &JobKey, version: u64, row: Option<Arc<Job>>) {
         let before = match row {
             Some(row) => self.versions.entry(folded.clone()).or_default().insert(version, row),
-            None => self.versions.get_mut(folded).and_then(|rows| rows.remove(&version)),
+            None => {
+                let before = self.versions.get_mut(folded).and_then(|rows| rows.remove(&version));
+                if self.versions.get(folded).is_some_and(BTreeMap::is_empty) {
+                    self.versions.remove(folded);
+                }
+                before
+            }
         };
-        if self.versions.get(folded).is_some_and(BTreeMap::is_empty) {
-            self.versions.remove(folded);
-        }
         self.journal.push(Change::Version { key: folded.clone(), version, before });
     }
 
     /// Replaces a summary.
     pub(super) fn put_summary(&mut self, key: &JobKey, row: Option<Arc<Summary>>) {
+        let is_gone = row.is_none();
         let before = std::mem::replace(&mut self.cell(key).summary, row);
-        self.drop_empty(key);
+        if is_gone {
+            self.drop_empty(key);
+        }
         self.journal.push(Change::Summary { key: key.clone(), before });
     }
 
@@ -413,9 +436,7 @@ impl State {
                 self.blocked.entry(fold(&new.job)).or_default().insert(id.clone());
             }
         }
-        if let Some(old) = &before {
-            self.drop_empty(&old.job);
-        }
+        self.drop_left(before.as_ref().map(|old| &old.job), row.as_ref().map(|new| &new.job));
         self.journal.push(Change::Eval { id: id.clone(), before });
     }
 
@@ -435,9 +456,7 @@ impl State {
             cell.allocs.insert(id.clone());
             cell.live_allocs += usize::from(!new.is_terminal());
         }
-        if let Some(old) = &before {
-            self.drop_empty(&old.job_key);
-        }
+        self.drop_left(before.as_ref().map(|old| &old.job_key), row.as_ref().map(|new| &new.job_key));
         self.journal.push(Change::Alloc { id: id.clone(), before });
     }
 
@@ -457,9 +476,7 @@ impl State {
             cell.deployments.insert(id.clone());
             cell.live_deployments += usize::from(!new.is_terminal());
         }
-        if let Some(old) = &before {
-            self.drop_empty(&old.job);
-        }
+        self.drop_left(before.as_ref().map(|old| &old.job), row.as_ref().map(|new| &new.job));
         self.journal.push(Change::Deployment { id: id.clone(), before });
     }
 

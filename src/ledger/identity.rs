@@ -71,9 +71,9 @@ impl Ledger {
     /// When the ledger cannot be read.
     pub fn bounds(&self) -> Result<Option<(Index, Index)>, LedgerError> {
         self.ask(|conn| {
-            conn.query_row("SELECT min(idx), max(idx) FROM entry", [], |row| {
-                Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-            })
+            // Asked for in one query without the other, each is one look-up and not a walk over all rows.
+            let bounds = "SELECT (SELECT min(idx) FROM entry), (SELECT max(idx) FROM entry)";
+            conn.query_row(bounds, [], |row| Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?)))
         })
         .map(|bounds| bounds.map(|(first, last)| (index(first), index(last))))
     }

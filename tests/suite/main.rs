@@ -20,6 +20,7 @@ mod cli_usage;
 mod committed;
 mod common;
 mod compare_servers;
+mod costs;
 mod entry_bodies;
 mod evidence_damage;
 mod evidence_forms;

@@ -35,6 +35,17 @@ impl Count {
         self.largest = self.largest.max(bytes);
         self.last = record.index;
     }
+
+    /// Adds the count of a later part of the log.
+    fn go_on(&mut self, later: Count) {
+        if self.entries == 0 {
+            self.first = later.first;
+        }
+        self.entries += later.entries;
+        self.bytes += later.bytes;
+        self.largest = self.largest.max(later.largest);
+        self.last = later.last;
+    }
 }
 
 /// What an entry is, for counting: a message type, or raft's own.
@@ -83,7 +94,6 @@ pub struct Tally {
     /// Message types of which a body has exactly the shape of a job restart.
     pub restarts: BTreeSet<u8>,
     pub damage: Vec<Damage>,
-    bodies: BodyWriter,
 }
 
 impl Tally {
@@ -101,7 +111,6 @@ impl Tally {
             undecodable_first: Vec::new(),
             restarts: BTreeSet::new(),
             damage: Vec::new(),
-            bodies: BodyWriter::new(),
         }
     }
 
@@ -116,16 +125,9 @@ impl Tally {
         let bytes = record.data.len() as u64;
         self.entries += 1;
         self.bytes += bytes;
-        match self.kinds.iter_mut().find(|(k, _)| *k == kind) {
-            Some((_, count)) => count.add(record),
-            None => {
-                let mut count = Count::default();
-                count.add(record);
-                self.kinds.push((kind, count));
-            }
-        }
+        self.count(kind).add(record);
         self.keep_large(Large { index: record.index, term: record.term, kind, bytes });
-        if !self.is_readable(record) {
+        if !Self::is_readable(record) {
             self.undecodable += 1;
             if self.undecodable_first.len() < LARGEST {
                 self.undecodable_first.push(record.index);
@@ -142,6 +144,39 @@ impl Tally {
         }
     }
 
+    fn count(&mut self, kind: Kind) -> &mut Count {
+        let at = self.kinds.iter().position(|(k, _)| *k == kind).unwrap_or_else(|| {
+            self.kinds.push((kind, Count::default()));
+            self.kinds.len() - 1
+        });
+        &mut self.kinds[at].1
+    }
+
+    /// The tally of two parts of a log, of which the other is the later one. Neither has met damage.
+    pub fn followed_by(mut self, other: Tally) -> Tally {
+        self.entries += other.entries;
+        self.bytes += other.bytes;
+        for (kind, count) in other.kinds {
+            self.count(kind).go_on(count);
+        }
+        other.largest.into_iter().for_each(|large| self.keep_large(large));
+        self.writer = other.writer.or(self.writer);
+        if let Some((index, since)) = other.newest_type {
+            self.note_type(index, since);
+        }
+        self.undecodable += other.undecodable;
+        let room = LARGEST.saturating_sub(self.undecodable_first.len());
+        self.undecodable_first.extend(other.undecodable_first.into_iter().take(room));
+        self.restarts.extend(other.restarts);
+        self
+    }
+
+    fn note_type(&mut self, index: Index, since: &'static str) {
+        if self.newest_type.is_none_or(|(_, known)| older(known, since)) {
+            self.newest_type = Some((index, since));
+        }
+    }
+
     fn keep_large(&mut self, large: Large) {
         if self.largest.len() == LARGEST && self.largest.last().is_some_and(|l| l.bytes >= large.bytes) {
             return;
@@ -152,16 +187,14 @@ impl Tally {
     }
 
     /// Whether `logs` could print the entry's body.
-    fn is_readable(&mut self, record: &Record<'_>) -> bool {
-        self.bodies.check(record.kind, record.data).is_ok()
+    fn is_readable(record: &Record<'_>) -> bool {
+        BodyWriter::check(record.kind, record.data).is_ok()
     }
 
     /// What the entry says of the Nomad that wrote it.
     fn version(&mut self, number: u8, record: &Record<'_>) {
-        if let Some(known) = known_type(number)
-            && self.newest_type.is_none_or(|(_, since)| older(since, known.since))
-        {
-            self.newest_type = Some((record.index, known.since));
+        if let Some(known) = known_type(number) {
+            self.note_type(record.index, known.since);
         }
         if number == 4
             && let Some(command) = entry::split(record.data)

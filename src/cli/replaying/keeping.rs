@@ -77,7 +77,7 @@ impl Prepared<'_> {
         let mut watch =
             Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
         let ledger = Ledger::open(path)?;
-        let start = (&mut self.fsm, self.base);
+        let start = (&mut *self.fsm, self.base);
         let extended = ledger.extend(&*evidence.log, start, &plan, later, audit, &mut watch)?;
         watch.progress.finish();
         if let Some((first, last)) = extended.joined.rolled_back {

@@ -181,19 +181,30 @@ impl State {
 
     /// Puts the rows of an image in the place of those that are there.
     pub fn put_image(&mut self, image: Image) {
-        image.jobs.into_iter().for_each(|(key, row)| self.put_job(&key, row));
-        image.versions.into_iter().for_each(|((key, version), row)| self.put_version(&key, version, row));
-        image.summaries.into_iter().for_each(|(key, row)| self.put_summary(&key, row));
-        image.evals.into_iter().for_each(|(id, row)| self.put_eval(&id, row));
-        image.allocs.into_iter().for_each(|(id, row)| self.put_alloc(&id, row));
-        image.deployments.into_iter().for_each(|(id, row)| self.put_deployment(&id, row));
-        image.nodes.into_iter().for_each(|(id, row)| self.put_node(&id, row));
-        image.launches.into_iter().for_each(|(key, row)| self.put_launch(&key, row));
-        image.namespaces.into_iter().for_each(|(name, row)| self.put_namespace(&name, row));
-        image.node_pools.into_iter().for_each(|(name, row)| self.put_node_pool(&name, row));
-        image.rows.into_iter().for_each(|((table, key), row)| self.put_row(table, &key, row));
+        self.cells.reserve(image.jobs.len());
+        self.versions.reserve(image.versions.len());
+        self.evals.reserve(image.evals.len());
+        self.allocs.reserve(image.allocs.len());
+        self.put_all(image.jobs, |state, key, row| state.put_job(&key, row));
+        self.put_all(image.versions, |state, (key, version), row| state.put_version(&key, version, row));
+        self.put_all(image.summaries, |state, key, row| state.put_summary(&key, row));
+        self.put_all(image.evals, |state, id, row| state.put_eval(&id, row));
+        self.put_all(image.allocs, |state, id, row| state.put_alloc(&id, row));
+        self.put_all(image.deployments, |state, id, row| state.put_deployment(&id, row));
+        self.put_all(image.nodes, |state, id, row| state.put_node(&id, row));
+        self.put_all(image.launches, |state, key, row| state.put_launch(&key, row));
+        self.put_all(image.namespaces, |state, name, row| state.put_namespace(&name, row));
+        self.put_all(image.node_pools, |state, name, row| state.put_node_pool(&name, row));
+        self.put_all(image.rows, |state, (table, key), row| state.put_row(table, &key, row));
         self.table_indexes = image.table_indexes.into_iter().collect();
-        self.take_journal();
+    }
+
+    /// Nothing of it is undone, so the journal is emptied again and again.
+    fn put_all<K, R>(&mut self, rows: Rows<K, R>, put: impl Fn(&mut State, K, Option<R>)) {
+        for (name, row) in rows {
+            put(self, name, row);
+            self.journal.clear();
+        }
     }
 }
 
