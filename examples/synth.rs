@@ -1,6 +1,7 @@
 //! Writes a made-up cluster's raft log: `cargo run --release --example synth -- --entries 100000 --seed 7 --out DIR`.
 //!
 //! The histories are valid, that is, a real leader could have written them, and the same seed gives the same file.
+//! With `--wal` it is a write-ahead log in DIR/wal, as Nomad 2.0 and newer can keep, in place of DIR/raft.db.
 //! `--fault register_with_status@5000` plants a mechanism that makes counts wrong, at or soon after that index, and says where.
 
 #[path = "../tests/suite/support/synth/mod.rs"]
@@ -22,9 +23,15 @@ struct Arguments {
     /// The same seed gives the same log
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The directory to write raft.db to; made when it is not there
+    /// The directory to write raft.db or wal/ to; made when it is not there
     #[arg(long)]
     out: PathBuf,
+    /// Write a write-ahead log
+    #[arg(long, conflicts_with_all = ["page_size", "byte_order", "no_freelist"])]
+    wal: bool,
+    /// Bytes after which a segment of it is sealed
+    #[arg(long, default_value_t = 64 << 20, requires = "wal")]
+    segment_size: u64,
     /// How many periodic and parameterized parents
     #[arg(long, default_value_t = 8)]
     parents: usize,
@@ -72,8 +79,14 @@ fn main() -> anyhow::Result<()> {
         fault: arguments.fault,
         ..Plot::default()
     });
-    let path = arguments.out.join("raft.db");
-    synth::write_bolt(&path, layout, &mut history, arguments.entries).with_context(|| path.display().to_string())?;
+    let path = arguments.out.join(if arguments.wal { "wal" } else { "raft.db" });
+    let written = if arguments.wal {
+        std::fs::create_dir(&path)
+            .and_then(|()| synth::write_wal(&path, arguments.segment_size, &mut history, arguments.entries))
+    } else {
+        synth::write_bolt(&path, layout, &mut history, arguments.entries)
+    };
+    written.with_context(|| path.display().to_string())?;
     println!("{}: {} entries", path.display(), arguments.entries);
     match (history.planted(), arguments.fault) {
         (Some(planted), _) if planted.index <= arguments.entries => println!("planted: {planted}"),

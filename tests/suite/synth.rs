@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::synth::bolt::{Db, Layout, Order, Transaction};
 use crate::support::synth::history::{Entry, History, Plot};
-use crate::support::synth::{put, write_bolt};
+use crate::support::synth::{put, write_bolt, write_wal};
 use raftscope::evidence::{self, Scanned};
 use raftscope::fsm::Fsm;
 use raftscope::fsm::outcome::Outcome;
@@ -71,6 +71,25 @@ fn a_log_of_two_entries_lies_in_an_inline_bucket() {
     write_bolt(&path, Layout::default(), &mut history(3), 2).unwrap();
     let expected: Vec<_> = history(3).take(2).map(|entry| expected(&entry)).collect();
     assert!(read(&path) == expected);
+}
+
+#[test]
+fn a_write_ahead_log_reads_back_entry_by_entry_over_its_segments() {
+    let entries: Vec<_> = history(3).take(700).map(|entry| expected(&entry)).collect();
+    for size_limit in [64 << 20, 300_000] {
+        let dir = tempdir().unwrap();
+        let wal = dir.path().join("wal");
+        std::fs::create_dir(&wal).unwrap();
+        write_wal(&wal, size_limit, &mut history(3), 700).unwrap();
+        assert!(read(&wal) == entries, "{size_limit}");
+        let files = std::fs::read_dir(&wal)
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "wal"));
+        assert_eq!(files.count() > 1, size_limit == 300_000);
+        let window = evidence::open(&wal).unwrap().window;
+        let term = history(3).take(700).last().unwrap().term;
+        assert_eq!(window.stable.current_term, Some(Term(term)), "{:?}", window.notes);
+    }
 }
 
 #[test]

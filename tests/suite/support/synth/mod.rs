@@ -10,6 +10,7 @@ pub mod bolt;
 pub mod history;
 pub mod msgpack;
 pub mod requests;
+pub mod wal;
 
 use std::io::Result;
 use std::path::Path;
@@ -17,6 +18,7 @@ use std::path::Path;
 use bolt::{Db, Layout, Transaction};
 use history::{Entry, History};
 use msgpack::{Encode, Map, Nil, Raw, Unsigned};
+use wal::Wal;
 
 /// Entries of one transaction: a busy leader commits so many at once.
 const BATCH: usize = 256;
@@ -58,6 +60,23 @@ pub fn write_entries(path: &Path, layout: Layout, entries: &[Entry], current_ter
         transaction.put("conf", b"CurrentTerm", current_term.to_be_bytes().to_vec());
         batch.iter().for_each(|entry| put(&mut transaction, entry));
         db.commit(transaction)?;
+    }
+    Ok(())
+}
+
+/// Writes the next `count` entries of a history as a new write-ahead log in a directory that is there and empty.
+pub fn write_wal(dir: &Path, size_limit: u64, history: &mut History, count: u64) -> Result<()> {
+    let mut wal = Wal::create(dir, size_limit)?;
+    let mut term = 1;
+    let mut left = count;
+    while left > 0 {
+        let batch: Vec<Entry> = history.take((left as usize).min(BATCH)).collect();
+        left -= batch.len() as u64;
+        wal.append(&batch)?;
+        if let Some(newer) = batch.iter().map(|entry| entry.term).max().filter(|newer| *newer > term) {
+            term = newer;
+            wal.vote(term, "127.0.0.1:21647")?;
+        }
     }
     Ok(())
 }
