@@ -1,4 +1,4 @@
-//! A raft.db that another process writes to while it is read: what is accepted is whole.
+//! A raft.db and a write-ahead log that another process writes to while they are read: what is accepted is whole.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::synth::bolt::{Db, Layout, Transaction};
 use crate::support::synth::history::{Entry, LogType};
 use crate::support::synth::put;
+use crate::support::synth::wal::Wal;
 use raftscope::evidence::{self, EvidenceError, Scanned};
 use raftscope::types::Index;
 
@@ -56,8 +57,40 @@ fn writer() {
     }
 }
 
+/// As [`writer`], for a write-ahead log: of more segments than are kept open, which come and go. Now and then a new
+/// leader replaces the end by the same entries.
+#[test]
+#[ignore = "the tests below run it as another process"]
+fn wal_writer() {
+    let Some(path) = std::env::var_os(TARGET).map(PathBuf::from) else { return };
+    let stop = path.with_extension("stop");
+    let mut wal = Wal::create(&path, 1, 8 << 10).unwrap();
+    let append = |wal: &mut Wal, n: u64| {
+        let next = wal.bounds().1;
+        wal.append(&(next..next + n).map(entry).collect::<Vec<_>>()).unwrap();
+    };
+    while wal.bounds().1 <= TRAILING {
+        append(&mut wal, 5);
+    }
+    fs::write(path.with_extension("ready"), "").unwrap();
+    let start = Instant::now();
+    while !stop.exists() && start.elapsed() < Duration::from_secs(60) {
+        let (first, next) = wal.bounds();
+        append(&mut wal, 1 + next % 5);
+        if next - first > 4 * TRAILING {
+            wal.drop_before(next - 3 * TRAILING).unwrap();
+        }
+        if next % 97 == 0 {
+            wal.drop_after(next - 20).unwrap();
+            append(&mut wal, 20);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 struct Live {
     dir: tempfile::TempDir,
+    name: &'static str,
     child: std::process::Child,
 }
 
@@ -70,22 +103,36 @@ impl Live {
         (1..=TRAILING).for_each(|index| put(&mut transaction, &entry(index)));
         db.commit(transaction).unwrap();
         drop(db);
+        Live::run(dir, "raft.db", "evidence_live::writer")
+    }
+
+    fn start_wal() -> Self {
+        let live = Live::run(tempfile::tempdir().unwrap(), "wal", "evidence_live::wal_writer");
+        let start = Instant::now();
+        while !live.path().with_extension("ready").exists() {
+            assert!(start.elapsed() < Duration::from_secs(40), "the writer does not begin");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        live
+    }
+
+    fn run(dir: tempfile::TempDir, name: &'static str, writer: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--ignored", "--exact", "evidence_live::writer"])
-            .env(TARGET, &path)
+            .args(["--ignored", "--exact", writer])
+            .env(TARGET, dir.path().join(name))
             .stdout(std::process::Stdio::null());
-        Live { child: command.spawn().unwrap(), dir }
+        Live { child: command.spawn().unwrap(), dir, name }
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.path().join("raft.db")
+        self.dir.path().join(self.name)
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        fs::write(self.dir.path().join("raft.stop"), "").unwrap();
+        fs::write(self.path().with_extension("stop"), "").unwrap();
         let _ = self.child.wait();
     }
 }
@@ -119,18 +166,16 @@ fn read_all(path: &Path) -> Result<(u64, usize), EvidenceError> {
     Ok((last.0, count))
 }
 
-#[test]
-fn every_accepted_read_beside_a_writer_is_whole() {
-    let live = Live::start();
+/// Reads for some seconds beside a writer.
+fn read_beside(live: &Live) {
     let (mut accepted, mut refused, mut newest, mut entries) = (0, 0, 0, 0);
     let start = Instant::now();
     // On a busy machine few reads fit into the time; each of them counts.
     while start.elapsed() < Duration::from_secs(3) || (accepted < 3 && start.elapsed() < Duration::from_secs(40)) {
         match read_all(&live.path()) {
             Ok((last, count)) => {
-                assert!(last >= newest, "{last} after {newest}");
-                newest = last;
                 entries += count;
+                newest = last.max(newest);
                 accepted += 1;
             }
             // A compaction may overtake a slow reader: an error, and no half answer.
@@ -144,6 +189,16 @@ fn every_accepted_read_beside_a_writer_is_whole() {
     println!("{accepted} reads of {entries} entries accepted, {refused} overtaken; the log grew to {newest}");
     assert!(accepted >= 3, "{accepted} accepted, {refused} refused");
     assert!(newest > TRAILING, "{newest}");
+}
+
+#[test]
+fn every_accepted_read_beside_a_writer_is_whole() {
+    read_beside(&Live::start());
+}
+
+#[test]
+fn every_accepted_read_of_segments_that_come_and_go_is_whole() {
+    read_beside(&Live::start_wal());
 }
 
 #[test]

@@ -2,43 +2,35 @@
 //! does: that would repair the tail and delete segments.
 
 pub mod meta;
+mod parts;
 pub mod segment;
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::place::{Dir, Entry, PlacedFile};
+use super::bolt::{ATTEMPTS, BETWEEN_ATTEMPTS};
+use super::place::Dir;
 use super::raftdb::Stable;
 use super::sequence::{Bad, Hole, Sequence};
 use super::window::BoltFacts;
-use super::{Damage, DamageKind, EvidenceError, Log, Scanned};
+use super::{DamageKind, EvidenceError, Log, Scanned};
 use crate::types::Index;
-use meta::{Listed, WalMeta};
+use meta::WalMeta;
+use parts::{Part, SegmentFile};
 use segment::{Broken, Place, Segment, Table};
 
 /// The file that lists the segments.
 pub const META: &str = "wal-meta.db";
 
-/// How many segments' tables are kept; with 64 MiB segments a few hundred kilobytes each.
-const TABLES: usize = 16;
-
-/// One segment's share of the log.
-#[derive(Clone, Debug)]
-struct Part {
-    base: u64,
-    id: u64,
-    /// `None` where the file is not there.
-    file: Option<PlacedFile>,
-    /// The first and last index that count; the last is open in the tail.
-    first: u64,
-    last: Option<u64>,
-}
+/// So many entries' places are kept, 12 MiB, or those of one segment.
+const PLACES: usize = 1 << 19;
 
 /// A `wal/` directory.
 #[derive(Debug)]
 pub struct Wal {
-    dir: String,
+    dir: Dir,
+    path: String,
     parts: Vec<Part>,
     size: u64,
     bounds: Option<(Index, Index)>,
@@ -53,21 +45,56 @@ pub fn is_wal(dir: &Dir) -> bool {
     dir.file(META).is_some() || dir.list().iter().any(|(name, _)| segment::parse_name(name).is_some())
 }
 
+/// What a directory holds at one moment.
+struct Listing {
+    /// The list of segments, or why there is none.
+    metadata: Result<WalMeta, String>,
+    files: Vec<SegmentFile>,
+    size: u64,
+    notes: Vec<String>,
+}
+
+impl Listing {
+    /// Reads the list, then the files, and the list once more: a server lists a segment before it makes it, and takes it
+    /// off the list before it removes it, so the files are those of a list that is the same before and after.
+    fn of(dir: &Dir) -> Self {
+        let mut metadata = read_metadata(dir);
+        for _ in 0..ATTEMPTS {
+            let mut notes = Vec::new();
+            let (files, size) = parts::segment_files(dir, &mut notes);
+            let again = read_metadata(dir);
+            let same = match (&metadata, &again) {
+                (Ok(before), Ok(after)) => before.segments == after.segments,
+                (Err(_), Err(_)) => true,
+                _ => false,
+            };
+            if same {
+                return Listing { metadata, files, size, notes };
+            }
+            std::thread::sleep(BETWEEN_ATTEMPTS);
+            metadata = again;
+        }
+        let mut notes = vec!["a server changes the log faster than it can be listed; give a copy".into()];
+        let (files, size) = parts::segment_files(dir, &mut notes);
+        Listing { metadata, files, size, notes }
+    }
+}
+
+fn read_metadata(dir: &Dir) -> Result<WalMeta, String> {
+    let file = dir.file(META).ok_or("the file is not there")?;
+    meta::read(file.open().map_err(|error| error.to_string())?)
+}
+
 impl Wal {
     /// Reads the metadata, or goes by the segments' names where there is none.
     ///
     /// # Errors
     /// When the directory holds neither.
     pub fn open(dir: &Dir) -> Result<Self, EvidenceError> {
-        let mut notes = Vec::new();
-        let (files, size) = segment_files(dir, &mut notes);
-        let metadata = match dir.file(META).map(|file| file.open()) {
-            Some(Ok(file)) => meta::read(file),
-            Some(Err(error)) => Err(error.to_string()),
-            None => Err("the file is not there".into()),
-        };
+        let Listing { metadata, files, size, notes } = Listing::of(dir);
         let mut wal = Wal {
-            dir: dir.shown(),
+            dir: dir.clone(),
+            path: dir.shown(),
             parts: Vec::new(),
             size,
             bounds: None,
@@ -80,18 +107,26 @@ impl Wal {
             Ok(WalMeta { bolt, active: (active, meta), segments, stable }) => {
                 wal.bolt = Some(BoltFacts::new(bolt.metas(), (active, &meta)));
                 wal.stable = stable;
-                wal.parts = listed_parts(&segments, files, &mut wal.notes);
+                let (parts, orphans) = parts::listed(&segments, files);
+                if !orphans.is_empty() {
+                    let names: Vec<String> = orphans.iter().map(SegmentFile::shown).collect();
+                    wal.notes.push(format!(
+                        "segments that the log does not count any more are not read: {}",
+                        names.join(", ")
+                    ));
+                }
+                wal.parts = parts;
             }
             Err(why) => {
                 if files.is_empty() {
                     let detail = format!("no segments and no list of them: {META}: {why}; give the raft dir");
-                    return Err(EvidenceError::Unreadable { path: wal.dir, detail });
+                    return Err(EvidenceError::Unreadable { path: wal.path, detail });
                 }
                 wal.notes.push(format!(
                     "{META} cannot be read ({why}): the segments are ordered by their names, and entries that the \
                      server had already deleted may be among them"
                 ));
-                wal.parts = unlisted_parts(files);
+                wal.parts = parts::unlisted(files);
             }
         }
         wal.find_bounds();
@@ -105,7 +140,7 @@ impl Wal {
 
     /// The directory.
     pub fn path(&self) -> &str {
-        &self.dir
+        &self.path
     }
 
     /// The stable store.
@@ -123,12 +158,6 @@ impl Wal {
         &self.notes
     }
 
-    fn open_part(&self, part: &Part) -> Result<Segment, String> {
-        let Some(file) = &part.file else { return Err("the file is not there".into()) };
-        let file = file.open().map_err(|error| error.to_string())?;
-        Segment::open(file, part.base, part.id).map_err(|error| error.to_string())
-    }
-
     /// The verified content of a segment, from the ones that are kept or read anew.
     fn table(&self, part: &Part) -> Result<Arc<Table>, String> {
         let kept = |tables: &VecDeque<(u64, Arc<Table>)>| {
@@ -138,10 +167,10 @@ impl Wal {
         if let Some(table) = kept(&self.tables.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(table);
         }
-        let table = Arc::new(self.open_part(part)?.table());
+        let table = Arc::new(settled(part)?);
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.push_back((part.id, Arc::clone(&table)));
-        if tables.len() > TABLES {
+        while tables.len() > 1 && tables.iter().map(|(_, table)| table.entries.len()).sum::<usize>() > PLACES {
             tables.pop_front();
         }
         Ok(table)
@@ -168,66 +197,76 @@ impl Wal {
         }
     }
 
+    /// An error where a server has removed a segment since the log was opened: what it held is no gap.
+    fn still_listed(&self, part: &Part) -> Result<(), EvidenceError> {
+        let gone = |metadata: WalMeta| !metadata.segments.iter().any(|listed| listed.id == part.id);
+        if self.bolt.is_some() && read_metadata(&self.dir).is_ok_and(gone) {
+            let detail = format!("its server removed segment {} while it was read; read it again", part.name());
+            return Err(EvidenceError::Unreadable { path: self.path.clone(), detail });
+        }
+        Ok(())
+    }
+
     /// Feeds the entries and the damage of one segment.
-    fn scan_part(&self, part: &Part, start: u64, sequence: &mut Sequence<'_>) -> ControlFlow<()> {
+    fn scan_part(
+        &self,
+        part: &Part,
+        start: u64,
+        sequence: &mut Sequence<'_>,
+    ) -> Result<ControlFlow<()>, EvidenceError> {
         let lost = |detail: String| Hole { first: Some(part.first), last: part.last, offset: None, detail };
         let name = part.name();
-        let (table, mut segment) = match self.table(part).and_then(|table| Ok((table, self.open_part(part)?))) {
+        let (table, mut segment) = match self.table(part).and_then(|table| Ok((table, part.open()?))) {
             Ok(both) => both,
             Err(why) => {
+                self.still_listed(part)?;
                 // The newest segment may not have been made yet.
                 if part.last.is_some() || part.file.is_some() {
                     sequence.hole(lost(format!("segment {name}: {why}")));
                 }
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
         };
         let end = self.bounds.map_or(0, |(_, last)| last.0);
         let mut broken = table.broken.iter().peekable();
         for place in table.entries.iter().filter(|place| part.holds(place.index) && place.index >= start) {
             while let Some(batch) = broken.next_if(|batch| batch.first < place.index) {
-                part.tell(batch, &name, start, sequence)?;
+                if part.tell(batch, start, sequence).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             // A server may have gone on writing since the bounds were found.
             if place.index > end {
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
-            if !sequence.is_past(place.index) {
-                feed(&mut segment, place, &name, sequence)?;
+            if !sequence.is_past(place.index) && feed(&mut segment, place, &name, sequence).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         // In the tail this is what the server drops by itself.
-        match table.rest.as_ref().filter(|_| part.last.is_some()) {
-            Some(rest) => part.tell(&Broken { last: part.last, ..rest.clone() }, &name, start, sequence),
+        Ok(match table.rest.as_ref().filter(|_| part.last.is_some()) {
+            Some(rest) => part.tell(&Broken { last: part.last, ..rest.clone() }, start, sequence),
             None => ControlFlow::Continue(()),
-        }
+        })
     }
 }
 
-impl Part {
-    fn holds(&self, index: u64) -> bool {
-        index >= self.first && self.last.is_none_or(|last| index <= last)
-    }
-
-    fn name(&self) -> String {
-        format!("{:020}-{:016x}.wal", self.base, self.id)
-    }
-
-    /// Tells of a batch that cannot be believed, as far as it counts and is wanted.
-    fn tell(&self, batch: &Broken, name: &str, start: u64, sequence: &mut Sequence<'_>) -> ControlFlow<()> {
-        let first = batch.first.max(self.first).max(start);
-        let last = batch.last.or(self.last).unwrap_or(first).min(self.last.unwrap_or(u64::MAX));
-        if first > last {
-            return ControlFlow::Continue(());
+/// What a segment holds. A server may have been writing its tail: damage in the midst of one is believed when it
+/// stays the same.
+fn settled(part: &Part) -> Result<Table, String> {
+    let mut table = part.open()?.table();
+    for _ in 0..ATTEMPTS {
+        if part.last.is_some() || table.broken.is_empty() {
+            break;
         }
-        sequence.lost(Damage {
-            kind: DamageKind::Checksum,
-            first: Some(Index(first)),
-            last: Some(Index(last)),
-            offset: Some(batch.offset),
-            detail: format!("segment {name}: the batch at byte {}: {}", batch.offset, batch.detail),
-        })
+        std::thread::sleep(BETWEEN_ATTEMPTS);
+        let again = part.open()?.table();
+        if again.broken == table.broken {
+            break;
+        }
+        table = again;
     }
+    Ok(table)
 }
 
 fn feed(segment: &mut Segment, place: &Place, name: &str, sequence: &mut Sequence<'_>) -> ControlFlow<()> {
@@ -280,7 +319,7 @@ impl Log for Wal {
                 let _ = sequence.finish(Some(end));
                 return Ok(());
             }
-            if self.scan_part(part, start, &mut sequence).is_break() {
+            if self.scan_part(part, start, &mut sequence)?.is_break() {
                 return Ok(());
             }
         }
@@ -293,11 +332,17 @@ impl Log for Wal {
         if self.bounds.is_none_or(|(first, last)| index < first || index > last) {
             return Ok(None);
         }
-        let unreadable = |detail| EvidenceError::Unreadable { path: self.dir.clone(), detail };
+        let unreadable = |detail| EvidenceError::Unreadable { path: self.path.clone(), detail };
         // Of two segments with the same index the later one counts.
         let Some(part) = self.parts.iter().rev().find(|part| part.holds(index.0)) else { return Ok(None) };
         let lost = |why: String| unreadable(format!("entry {index} cannot be read: segment {}: {why}", part.name()));
-        let table = self.table(part).map_err(lost)?;
+        let table = match self.table(part) {
+            Ok(table) => table,
+            Err(why) => {
+                self.still_listed(part)?;
+                return Err(lost(why));
+            }
+        };
         let Ok(at) = table.entries.binary_search_by_key(&index.0, |place| place.index) else {
             return match table.broken.iter().find(|batch| batch.first <= index.0 && batch.last >= Some(index.0)) {
                 Some(batch) => Err(lost(batch.detail.clone())),
@@ -305,7 +350,7 @@ impl Log for Wal {
             };
         };
         let Some(place) = table.entries.get(at) else { return Ok(None) };
-        let mut segment = self.open_part(part).map_err(lost)?;
+        let mut segment = part.open().map_err(lost)?;
         let payload = segment.payload(place).map_err(|error| lost(error.to_string()))?;
         match segment::decode(&payload) {
             Ok(record) if record.index == index => Ok(Some(record.data.to_vec())),
@@ -313,52 +358,4 @@ impl Log for Wal {
             Err(why) => Err(lost(why.into())),
         }
     }
-}
-
-type Files = Vec<(u64, u64, PlacedFile)>;
-
-/// The segments by base index and id, and the sum of their sizes.
-fn segment_files(dir: &Dir, notes: &mut Vec<String>) -> (Files, u64) {
-    let mut files = Vec::new();
-    let mut size = 0;
-    for (name, entry) in dir.list() {
-        let Entry::File(file) = entry else { continue };
-        if let Some((base, id)) = segment::parse_name(&name) {
-            size += file.len();
-            files.push((base, id, file));
-        } else if name.ends_with(".wal") {
-            notes.push(format!("{name} is no name of a segment; the server would refuse to start"));
-        }
-    }
-    (files, size)
-}
-
-fn listed_parts(segments: &[Listed], files: Files, notes: &mut Vec<String>) -> Vec<Part> {
-    let orphans = files.iter().filter(|(_, id, _)| !segments.iter().any(|listed| listed.id == *id));
-    let orphans: Vec<String> = orphans.map(|(_, _, file)| file.shown()).collect();
-    if !orphans.is_empty() {
-        notes.push(format!("segments that the log does not count any more are not read: {}", orphans.join(", ")));
-    }
-    let part = |listed: &Listed| Part {
-        base: listed.base_index,
-        id: listed.id,
-        file: files.iter().find(|(_, id, _)| *id == listed.id).map(|(_, _, file)| file.clone()),
-        first: listed.min_index.max(listed.base_index),
-        last: listed.is_sealed().then_some(listed.max_index),
-    };
-    segments.iter().map(part).collect()
-}
-
-/// By id; a segment voids all entries of older ones from its own base index on.
-fn unlisted_parts(mut files: Files) -> Vec<Part> {
-    files.sort_by_key(|(_, id, _)| *id);
-    let mut parts: Vec<Part> = Vec::new();
-    for (base, id, file) in files {
-        parts.retain(|part| part.base < base);
-        if let Some(before) = parts.last_mut() {
-            before.last = base.checked_sub(1);
-        }
-        parts.push(Part { base, id, file: Some(file), first: base, last: None });
-    }
-    parts
 }

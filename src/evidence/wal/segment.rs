@@ -27,6 +27,8 @@ const FRAME_HEADER: u64 = 8;
 const LARGEST_ENTRY: u32 = 64 << 20;
 /// How far behind a batch that was found after damage the one is looked for of which it may be a copy.
 const COPIES_WITHIN: u64 = 1 << 20;
+/// Zeros are passed over in pieces of this size.
+const ZEROS: u64 = 4096;
 /// An entry without a payload: five numbers of a byte each and the time of 15 bytes.
 const SMALLEST_FRAME: u64 = FRAME_HEADER + 24;
 
@@ -257,6 +259,12 @@ impl Segment {
         while let Ok(header) = self.chunks.read(at, FRAME_HEADER as usize) {
             if found.is_some_and(|(start, _)| at > start + COPIES_WITHIN) {
                 break;
+            }
+            // Segments are allotted far ahead.
+            if at.is_multiple_of(ZEROS) && self.chunks.read(at, ZEROS as usize).is_ok_and(|b| b.iter().all(|b| *b == 0))
+            {
+                at += ZEROS;
+                continue;
             }
             if matches!(*header, [ENTRY, 0, 0, 0, ..])
                 && let Frames::Batch(batch) = self.batch(at, 0)

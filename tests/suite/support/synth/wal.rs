@@ -1,85 +1,74 @@
-//! Writes raft-wal directories (storage.md 5), as a server with that store does: batch by batch, segment by segment.
+//! Writes write-ahead logs as Nomad 2.0 does (storage.md 5): segments of framed, summed batches, and the list of them.
+//!
+//! Changes come in a server's order, so that whoever reads beside it meets what a reader of a running server meets:
+//! the list first where segments go away, the segment first where one is closed.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::bolt::{Db, Layout, Transaction};
 use super::history::Entry;
 
-/// The first bytes of a segment, as a little-endian number of four bytes.
-const MAGIC: u32 = 0x58eb_6b0d;
-/// The one codec there is.
-const CODEC: u64 = 1;
-/// Bytes of a segment's header and of a frame's.
-const SEGMENT_HEADER: usize = 32;
-const FRAME_HEADER: usize = 8;
-/// What Go prints for a time that never was.
+const MAGIC: u64 = 0x58eb_6b0d;
+const ENTRY: u8 = 1;
+const INDEX: u8 = 2;
+const COMMIT: u8 = 3;
+/// Go's zero time, which stands where a segment is not closed.
 const NEVER: &str = "0001-01-01T00:00:00Z";
-/// Seconds from the year 1, where Go counts from, to 1970.
+/// Between Go's zero time and 1970.
 const GO_TO_UNIX: i64 = 62_135_596_800;
 
-/// What a frame holds.
-#[derive(Clone, Copy)]
-enum Frame {
-    Entry = 1,
-    Index = 2,
-    Commit = 3,
-}
-
-/// The segment that is written to.
-struct Tail {
-    file: File,
+/// One segment as the list of them has it.
+struct Segment {
     id: u64,
     base: u64,
-    length: u64,
-    /// Where the frame of each entry begins.
-    offsets: Vec<u32>,
-    /// The checksum of what was written since the last commit.
-    since_commit: u32,
+    min: u64,
+    /// 0 while it is the tail.
+    max: u64,
+    index_start: u64,
 }
 
 /// A write-ahead log open for writing.
 pub struct Wal {
     dir: PathBuf,
     meta: Db,
-    size_limit: u64,
-    sealed: Vec<Value>,
-    tail: Tail,
+    segments: Vec<Segment>,
+    next_id: u64,
+    /// A segment is closed by the batch that makes it larger than this.
+    limit: u64,
+    tail: File,
+    /// Where each entry of the tail begins.
+    offsets: Vec<u32>,
+    /// Bytes of the tail that the next sum covers and that are written.
+    length: u64,
+    header: Vec<u8>,
+    next: u64,
 }
 
 impl Wal {
-    /// A new log in an empty directory, whose segments are sealed once they have `size_limit` bytes.
-    pub fn create(dir: &Path, size_limit: u64) -> Result<Self> {
+    /// A new log in an empty directory, whose segments are sealed once they have more than `limit` bytes.
+    pub fn create(dir: &Path, limit: u64) -> Result<Self> {
+        fs::create_dir_all(dir)?;
         let meta = Db::create(&dir.join("wal-meta.db"), Layout::default())?;
-        let tail = Tail::create(dir, 0, 1, size_limit)?;
-        let mut wal = Wal { dir: dir.into(), meta, size_limit, sealed: Vec::new(), tail };
+        let mut wal = Wal {
+            dir: dir.to_owned(),
+            meta,
+            segments: Vec::new(),
+            next_id: 0,
+            limit,
+            // Replaced at once by the first segment.
+            tail: File::open(dir.join("wal-meta.db"))?,
+            offsets: Vec::new(),
+            length: 0,
+            header: Vec::new(),
+            next: 1,
+        };
         wal.vote(1, "127.0.0.1:21647")?;
-        wal.write_meta()?;
+        wal.begin()?;
         Ok(wal)
-    }
-
-    /// Appends a batch, which is all there or not at all.
-    pub fn append(&mut self, batch: &[Entry]) -> Result<()> {
-        let mut bytes = Vec::new();
-        for entry in batch {
-            self.tail.offsets.push((self.tail.length + bytes.len() as u64) as u32);
-            push_frame(&mut bytes, Frame::Entry, &payload(entry));
-        }
-        let is_full = self.tail.length + bytes.len() as u64 >= self.size_limit;
-        let mut index_start = 0;
-        if is_full {
-            index_start = self.tail.length + (bytes.len() + FRAME_HEADER) as u64;
-            let array: Vec<u8> = self.tail.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-            push_frame(&mut bytes, Frame::Index, &array);
-        }
-        self.tail.commit(bytes)?;
-        if is_full {
-            self.seal(index_start, batch)?;
-        }
-        Ok(())
     }
 
     /// Notes a term and a vote in the stable store, whose numbers are little-endian here.
@@ -92,98 +81,149 @@ impl Wal {
         self.meta.commit(stable)
     }
 
-    fn seal(&mut self, index_start: u64, batch: &[Entry]) -> Result<()> {
-        let last = self.tail.base + self.tail.offsets.len() as u64 - 1;
-        let sealed_at = batch.last().and_then(|entry| entry.appended_at).unwrap_or_default();
-        self.sealed.push(self.listed(last, index_start, &rfc3339(sealed_at)));
-        self.tail = Tail::create(&self.dir, self.tail.id + 1, last + 1, self.size_limit)?;
-        self.write_meta()
+    /// The first and the next index.
+    pub fn bounds(&self) -> (u64, u64) {
+        (self.segments[0].min, self.next)
     }
 
-    fn listed(&self, last: u64, index_start: u64, sealed_at: &str) -> Value {
-        json!({
-            "ID": self.tail.id, "BaseIndex": self.tail.base, "MinIndex": self.tail.base, "MaxIndex": last,
-            "Codec": CODEC, "IndexStart": index_start, "CreateTime": rfc3339(1_770_090_000_000_000_000),
-            "SealTime": sealed_at, "SizeLimit": self.size_limit,
-        })
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
     }
 
-    fn write_meta(&mut self) -> Result<()> {
-        let mut segments = self.sealed.clone();
-        segments.push(self.listed(0, 0, NEVER));
-        let state = json!({ "NextSegmentID": self.tail.id + 1, "Segments": segments });
-        let mut transaction = Transaction::default();
-        transaction.put("wal-meta", b"m", state.to_string().into_bytes());
-        self.meta.commit(transaction)
-    }
-}
-
-impl Tail {
-    fn create(dir: &Path, id: u64, base: u64, size_limit: u64) -> Result<Self> {
-        let mut file = File::create_new(dir.join(format!("{base:020}-{id:016x}.wal")))?;
-        // A server reserves the whole segment at once.
-        file.set_len(size_limit)?;
-        let mut header = u64::from(MAGIC).to_le_bytes().to_vec();
-        for field in [base, id, CODEC] {
-            header.extend_from_slice(&field.to_le_bytes());
-        }
-        file.write_all(&header)?;
-        let since_commit = crc32c::crc32c(&header);
-        Ok(Tail { file, id, base, length: SEGMENT_HEADER as u64, offsets: Vec::new(), since_commit })
+    fn name(&self, segment: &Segment) -> PathBuf {
+        self.dir.join(format!("{:020}-{:016x}.wal", segment.base, segment.id))
     }
 
-    /// Writes frames and the commit that makes them count.
-    fn commit(&mut self, mut bytes: Vec<u8>) -> Result<()> {
-        let checksum = crc32c::crc32c_append(self.since_commit, &bytes);
-        push_header(&mut bytes, Frame::Commit, checksum);
-        self.file.seek(SeekFrom::Start(self.length))?;
-        self.file.write_all(&bytes)?;
-        self.length += bytes.len() as u64;
-        self.since_commit = 0;
+    /// Lists a new tail, and then makes its file.
+    fn begin(&mut self) -> Result<()> {
+        self.segments.push(Segment { id: self.next_id, base: self.next, min: self.next, max: 0, index_start: 0 });
+        self.next_id += 1;
+        self.list()?;
+        let segment = &self.segments[self.segments.len() - 1];
+        self.header = [MAGIC, segment.base, segment.id, 1].iter().flat_map(|n| n.to_le_bytes()).collect();
+        self.tail = File::options().write(true).create_new(true).open(self.name(segment))?;
+        // A server allots the whole segment at once.
+        self.tail.set_len(self.limit.next_multiple_of(4096))?;
+        self.tail.write_all(&self.header)?;
+        (self.length, self.offsets) = (self.header.len() as u64, Vec::new());
         Ok(())
     }
-}
 
-fn push_header(bytes: &mut Vec<u8>, frame: Frame, number: u32) {
-    bytes.extend_from_slice(&[frame as u8, 0, 0, 0]);
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
-fn push_frame(bytes: &mut Vec<u8>, frame: Frame, payload: &[u8]) {
-    push_header(bytes, frame, payload.len() as u32);
-    bytes.extend_from_slice(payload);
-    // Everything else in a segment is a multiple of eight long.
-    bytes.resize(bytes.len().next_multiple_of(FRAME_HEADER), 0);
-}
-
-/// An entry in the binary codec.
-fn payload(entry: &Entry) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entry.data.len() + 64);
-    for number in [entry.index, entry.term, entry.kind as u64, entry.data.len() as u64] {
-        push_varint(&mut out, number);
+    fn list(&mut self) -> Result<()> {
+        let segment = |s: &Segment| {
+            let sealed = if s.max > 0 { "2026-02-03T04:05:06.789Z" } else { NEVER };
+            json!({"ID": s.id, "BaseIndex": s.base, "MinIndex": s.min, "MaxIndex": s.max, "Codec": 1,
+                   "IndexStart": s.index_start, "CreateTime": "2026-02-03T04:05:06.789Z", "SealTime": sealed,
+                   "SizeLimit": self.limit})
+        };
+        let segments: Vec<_> = self.segments.iter().map(segment).collect();
+        let text = json!({"NextSegmentID": self.next_id, "Segments": segments}).to_string();
+        let mut transaction = Transaction::default();
+        transaction.put("wal-meta", b"m", text.into_bytes());
+        self.meta.commit(transaction)
     }
-    out.extend_from_slice(&entry.data);
-    // No extensions.
-    push_varint(&mut out, 0);
-    let (seconds, nanos) = entry
-        .appended_at
-        .map_or((0, 0), |time| (time.div_euclid(1_000_000_000) + GO_TO_UNIX, time.rem_euclid(1_000_000_000) as u32));
-    // Version 1 of Go's binary time; a zone of -1 is UTC.
+
+    /// Appends a batch; its entries follow the last one.
+    pub fn append(&mut self, entries: &[Entry]) -> Result<()> {
+        self.write(entries, false)?;
+        if self.length > self.limit { self.rotate() } else { Ok(()) }
+    }
+
+    /// Writes a batch whose commit does not come, as a server leaves it that dies.
+    pub fn tear(&mut self, entries: &[Entry]) -> Result<()> {
+        let mut frames = Vec::new();
+        entries.iter().for_each(|entry| push(&mut frames, ENTRY, &payload(entry)));
+        self.tail.seek(SeekFrom::Start(self.length))?;
+        self.tail.write_all(&frames)
+    }
+
+    fn write(&mut self, entries: &[Entry], seal: bool) -> Result<()> {
+        let mut frames = Vec::new();
+        for entry in entries {
+            assert_eq!(entry.index, self.next);
+            self.offsets.push((self.length + frames.len() as u64) as u32);
+            push(&mut frames, ENTRY, &payload(entry));
+            self.next += 1;
+        }
+        let tail = self.segments.len() - 1;
+        if seal {
+            self.segments[tail].index_start = self.length + frames.len() as u64 + 8;
+            let index: Vec<u8> = self.offsets.iter().flat_map(|at| at.to_le_bytes()).collect();
+            push(&mut frames, INDEX, &index);
+        }
+        let sum = crc32c::crc32c_append(crc32c::crc32c(&std::mem::take(&mut self.header)), &frames);
+        frames.extend([COMMIT, 0, 0, 0]);
+        frames.extend(sum.to_le_bytes());
+        self.tail.seek(SeekFrom::Start(self.length))?;
+        self.tail.write_all(&frames)?;
+        self.length += frames.len() as u64;
+        Ok(())
+    }
+
+    /// Closes the tail and begins another one.
+    pub fn rotate(&mut self) -> Result<()> {
+        self.write(&[], true)?;
+        if let Some(tail) = self.segments.last_mut() {
+            tail.max = self.next - 1;
+        }
+        self.begin()
+    }
+
+    /// Removes the entries before `first`: from the list, and then the segments that hold nothing else.
+    pub fn drop_before(&mut self, first: u64) -> Result<()> {
+        let keep = |s: &Segment| s.max == 0 || s.max >= first;
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.segments).into_iter().partition(keep);
+        self.segments = kept;
+        let head = &mut self.segments[0];
+        head.min = head.min.max(first);
+        self.list()?;
+        gone.iter().try_for_each(|segment| fs::remove_file(self.name(segment)))
+    }
+
+    /// Removes the entries behind `last`, which another leader is about to replace. They stay in the segment.
+    pub fn drop_after(&mut self, last: u64) -> Result<()> {
+        self.write(&[], true)?;
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.segments).into_iter().partition(|segment| segment.base <= last);
+        self.segments = kept;
+        if let Some(tail) = self.segments.last_mut() {
+            tail.max = last;
+        }
+        self.next = last + 1;
+        self.begin()?;
+        gone.iter().try_for_each(|segment| fs::remove_file(self.name(segment)))
+    }
+}
+
+fn push(frames: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+    frames.extend([kind, 0, 0, 0]);
+    frames.extend((payload.len() as u32).to_le_bytes());
+    frames.extend(payload);
+    frames.resize(frames.len().next_multiple_of(8), 0);
+}
+
+/// An entry in raft-wal's own codec.
+fn payload(entry: &Entry) -> Vec<u8> {
+    let mut out = Vec::new();
+    for n in [entry.index, entry.term, entry.kind as u64, entry.data.len() as u64] {
+        varint(&mut out, n);
+    }
+    out.extend(&entry.data);
+    varint(&mut out, 0);
+    let at = entry.appended_at.map(|at| (at.div_euclid(1_000_000_000), at.rem_euclid(1_000_000_000)));
+    let (seconds, nanos) = at.map_or((0, 0), |(seconds, nanos)| (seconds + GO_TO_UNIX, nanos));
     out.push(1);
-    out.extend_from_slice(&seconds.to_be_bytes());
-    out.extend_from_slice(&nanos.to_be_bytes());
-    out.extend_from_slice(&(-1_i16).to_be_bytes());
+    out.extend(seconds.to_be_bytes());
+    out.extend((nanos as u32).to_be_bytes());
+    out.extend((-1_i16).to_be_bytes());
     out
 }
 
-fn push_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
+fn varint(out: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
     }
-    out.push(number as u8);
-}
-
-fn rfc3339(nanos: i64) -> String {
-    jiff::Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
+    out.push(n as u8);
 }
