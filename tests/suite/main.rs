@@ -27,6 +27,7 @@ mod evidence_forms;
 mod evidence_live;
 mod evidence_open;
 mod evidence_raftdb;
+mod evidence_timelines;
 mod evidence_untouched;
 mod evidence_wal_damage;
 mod investigation;

@@ -5,21 +5,23 @@
 //! msgpack when they are asked for.
 
 mod encode;
+mod places;
 mod split;
 
 use std::io;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::file::{Bytes, Chunks, File, Shape};
+use super::file::File;
 use super::sequence::{Bad, Sequence};
 use super::{DamageKind, EvidenceError, Log, LogType, Record, Scanned};
 use crate::entry::message_type::MessageTypes;
 use crate::types::{Index, Term};
+use places::Places;
+use split::Object;
 
 /// The message type whose body has maps as keys.
 const BATCH_DEREGISTER: u8 = 26;
@@ -28,21 +30,15 @@ const BATCH_DEREGISTER: u8 = 26;
 const LOST: &str = "the log is read from JSON, in which bytes that are no text were replaced; counts and statuses do \
                     not depend on them";
 
-/// One entry's place.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    index: u64,
-    offset: u64,
-    len: usize,
-}
+/// Bytes read at once in order, and for a single entry.
+const PIECE: usize = 1 << 20;
+const LOOKUP: usize = 16 << 10;
 
 /// A log in JSON.
 #[derive(Debug)]
 pub struct JsonLog {
     file: File,
-    /// In order of index.
-    items: Vec<Item>,
-    lookups: Mutex<Chunks>,
+    places: Places,
     notes: Vec<String>,
 }
 
@@ -99,46 +95,50 @@ impl JsonLog {
     /// # Errors
     /// When the system cannot read the file.
     pub fn open(file: File) -> io::Result<Option<Self>> {
-        let mut items = Vec::new();
-        let mut notes = vec![LOST.to_string()];
+        let mut places = Places::default();
         let mut clocks = false;
-        let mut strangers = 0;
-        let mut first_stranger = 0;
-        let rest = split::objects(&file, &mut |offset, text| match serde_json::from_slice::<Head<'_>>(text) {
-            Ok(head) => {
-                clocks |= head.appended_at.is_some();
-                items.push(Item { index: head.index, offset, len: text.len() });
+        let mut strangers = Told::default();
+        let mut too_long = Told::default();
+        let mut open = None;
+        split::objects(&file, 0, PIECE, &mut |object| {
+            match object {
+                Object::Whole(offset, text) => match serde_json::from_slice::<Head<'_>>(text) {
+                    Ok(head) => {
+                        clocks |= head.appended_at.is_some();
+                        places.add(head.index, offset);
+                    }
+                    Err(_) => strangers.add(offset),
+                },
+                Object::TooLong(offset) => too_long.add(offset),
+                Object::Open(offset) => open = Some(offset),
             }
-            Err(_) => {
-                strangers += 1;
-                first_stranger = if strangers == 1 { offset } else { first_stranger };
-            }
+            ControlFlow::Continue(())
         })?;
-        if items.is_empty() {
+        if places.bounds().is_none() {
             return Ok(None);
         }
-        if strangers > 0 {
-            notes.push(format!(
-                "{strangers} objects are no log entries, the first at byte {first_stranger}; they are not read"
-            ));
-        }
-        if let Some(at) = rest {
+        let mut notes = vec![LOST.to_string()];
+        let mut told = |told: Told, what: &str| {
+            if let Some(first) = told.first {
+                notes.push(format!("{} objects {what}, the first at byte {first}; they are not read", told.count));
+            }
+        };
+        told(strangers, "are no log entries");
+        told(too_long, &format!("are longer than {} MiB", split::LARGEST >> 20));
+        if let Some(at) = open {
             notes.push(format!("the JSON breaks off at byte {at}; the entry there is not read"));
         }
         if !clocks {
             notes.push("the JSON has no AppendedAt: when an entry was appended is not known".into());
         }
-        if !items.is_sorted_by_key(|item| item.index) {
-            items.sort_by_key(|item| item.index);
+        if !places.in_order() {
+            let twice = places.put_in_order(&file)?;
             notes.push("the entries are not in order of index in the file; they are read in that order".into());
+            if twice > 0 {
+                notes.push(format!("{twice} indexes stand there twice; the first of each is read"));
+            }
         }
-        let before = items.len();
-        items.dedup_by_key(|item| item.index);
-        if items.len() < before {
-            notes.push(format!("{} indexes stand there twice; the first of each is read", before - items.len()));
-        }
-        let lookups = Mutex::new(Chunks::new(file.clone(), Shape::LOOKUP));
-        Ok(Some(JsonLog { file, items, lookups, notes }))
+        Ok(Some(JsonLog { file, places, notes }))
     }
 
     /// The file.
@@ -150,11 +150,28 @@ impl JsonLog {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+
+    fn io(&self, source: io::Error) -> EvidenceError {
+        EvidenceError::Io { path: self.file.path().into(), source }
+    }
 }
 
-/// The parts of an entry; the payload is appended to `data`.
-fn decode<'a>(text: &'a [u8], data: &mut Vec<u8>) -> Result<(Head<'a>, LogType), String> {
-    let head: Head<'a> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+/// How many places there are of a kind, and the first.
+#[derive(Default)]
+struct Told {
+    count: u64,
+    first: Option<u64>,
+}
+
+impl Told {
+    fn add(&mut self, offset: u64) {
+        self.count += 1;
+        self.first.get_or_insert(offset);
+    }
+}
+
+/// The type of an entry; its payload is appended to `data`.
+fn decode(head: &Head<'_>, data: &mut Vec<u8>) -> Result<LogType, String> {
     let kind = head.kind.log_type().ok_or("its LogType is none of raft's")?;
     let mut batch = false;
     if kind == LogType::Command {
@@ -162,7 +179,7 @@ fn decode<'a>(text: &'a [u8], data: &mut Vec<u8>) -> Result<(Head<'a>, LogType),
         let Some(command) = &head.command_type else {
             return match &head.error {
                 Some(error) => Err(format!("it was already printed with an error: {error}")),
-                None => Ok((head, kind)),
+                None => Ok(kind),
             };
         };
         let number = command.message_type().ok_or("its CommandType is no name or number that is known")?;
@@ -173,12 +190,12 @@ fn decode<'a>(text: &'a [u8], data: &mut Vec<u8>) -> Result<(Head<'a>, LogType),
         encode::encode(body.get().as_bytes(), batch, data)
             .map_err(|error| format!("its Body cannot be read: {error}"))?;
     }
-    Ok((head, kind))
+    Ok(kind)
 }
 
 impl Log for JsonLog {
     fn bounds(&self) -> Option<(Index, Index)> {
-        Some((Index(self.items.first()?.index), Index(self.items.last()?.index)))
+        self.places.bounds().map(|(first, last)| (Index(first), Index(last)))
     }
 
     fn scan(
@@ -189,57 +206,52 @@ impl Log for JsonLog {
         let (start, end) = (range.start().0, range.end().0);
         let inside = self.bounds().is_some_and(|(first, _)| start > first.0);
         let mut sequence = Sequence::new(inside.then_some(start), end, sink);
-        let mut chunks = Chunks::new(self.file.clone(), Shape::WALK);
         let mut data = Vec::new();
-        let from = self.items.partition_point(|item| item.index < start);
-        for item in self.items.get(from..).unwrap_or_default() {
-            let text = chunks.read(item.offset, item.len).map_err(|source| self.io(source))?;
-            data.clear();
-            let flow = match decode(&text, &mut data) {
-                Ok((head, kind)) => sequence.entry(Record {
-                    index: Index(item.index),
-                    term: Term(head.term),
-                    kind,
-                    data: &data,
-                    appended_at: head.appended_at,
-                }),
-                Err(why) => sequence.bad(Bad {
-                    kind: DamageKind::UndecodableEntry,
-                    key: Some(item.index),
-                    inner: None,
-                    offset: item.offset,
-                    detail: format!("entry {}: {why}", item.index),
-                }),
-            };
-            if flow.is_break() {
-                return Ok(());
-            }
+        let mut broken = false;
+        self.places
+            .entries(&self.file, start, PIECE, &mut |head, offset| {
+                let index = head.index;
+                data.clear();
+                let flow = match decode(head, &mut data) {
+                    Ok(kind) => sequence.entry(Record {
+                        index: Index(index),
+                        term: Term(head.term),
+                        kind,
+                        data: &data,
+                        appended_at: head.appended_at,
+                    }),
+                    Err(why) => sequence.bad(Bad {
+                        kind: DamageKind::UndecodableEntry,
+                        key: Some(index),
+                        inner: None,
+                        offset,
+                        detail: format!("entry {index}: {why}"),
+                    }),
+                };
+                broken = flow.is_break();
+                flow
+            })
+            .map_err(|source| self.io(source))?;
+        if !broken {
+            // A break from the sink has no more to hear.
+            let _ = sequence.finish(None);
         }
-        // A break from the sink has no more to hear.
-        let _ = sequence.finish(None);
         Ok(())
     }
 
     fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError> {
-        let Ok(at) = self.items.binary_search_by_key(&index.0, |item| item.index) else { return Ok(None) };
-        let Some(item) = self.items.get(at) else { return Ok(None) };
-        let text: Bytes = {
-            let mut chunks = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
-            chunks.read(item.offset, item.len).map_err(|source| self.io(source))?
-        };
-        let mut data = Vec::new();
-        match decode(&text, &mut data) {
-            Ok(_) => Ok(Some(data)),
-            Err(why) => {
-                let detail = format!("entry {index}, at byte {}: {why}", item.offset);
-                Err(EvidenceError::Unreadable { path: self.file.path().into(), detail })
-            }
-        }
-    }
-}
-
-impl JsonLog {
-    fn io(&self, source: io::Error) -> EvidenceError {
-        EvidenceError::Io { path: self.file.path().into(), source }
+        let mut found = Ok(None);
+        self.places
+            .entries(&self.file, index.0, LOOKUP, &mut |head, offset| {
+                if head.index == index.0 {
+                    let mut data = Vec::new();
+                    found = decode(head, &mut data)
+                        .map(|_| Some(data))
+                        .map_err(|why| format!("entry {index}, at byte {offset}: {why}"));
+                }
+                ControlFlow::Break(())
+            })
+            .map_err(|source| self.io(source))?;
+        found.map_err(|detail| EvidenceError::Unreadable { path: self.file.path().into(), detail })
     }
 }
