@@ -25,6 +25,8 @@ mod entry_bodies;
 mod evidence_damage;
 mod evidence_forms;
 mod evidence_live;
+#[cfg(target_os = "linux")]
+mod evidence_memory;
 mod evidence_open;
 mod evidence_raftdb;
 mod evidence_timelines;

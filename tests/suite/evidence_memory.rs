@@ -1,0 +1,92 @@
+//! Memory while reading stays under a bound, however large the log is and in whatever form it comes.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::synth::bolt::Layout;
+use crate::support::synth::history::{Entry, LogType};
+use crate::support::synth::wal::Wal;
+use crate::support::synth::write_entries;
+
+/// Apart from what a state needs, in bytes.
+const BOUND: u64 = 64 << 20;
+/// More than fits into the bound.
+const ENTRIES: u64 = 1_100;
+const BYTES: usize = 64 << 10;
+
+/// A message type that no Nomad gives an effect.
+const EFFECTLESS: u8 = 41;
+
+fn entry(index: u64) -> Entry {
+    let mut data = vec![EFFECTLESS, 0x81, 0xa1, b'X', 0xdb];
+    data.extend((BYTES as u32).to_be_bytes());
+    data.extend(vec![b'a' + (index % 26) as u8; BYTES]);
+    Entry { index, term: 1, kind: LogType::Command, data, appended_at: None }
+}
+
+/// Runs the program and looks on: the most memory that it used, in bytes.
+fn most_memory(args: &[&str], input: Option<&Path>) -> u64 {
+    let input = input.map_or_else(Stdio::null, |path| File::open(path).unwrap().into());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_raftscope"));
+    let mut child = command.args(args).stdin(input).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    let code = loop {
+        // The system keeps the high-water mark; it is lost when the process ends.
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        most = most.max(mark.map_or(0, |kib: u64| kib << 10));
+        match child.try_wait().unwrap() {
+            Some(status) => break status.code(),
+            None => std::thread::sleep(std::time::Duration::from_millis(2)),
+        }
+    };
+    assert_eq!(code, Some(0), "{args:?}");
+    most
+}
+
+#[test]
+fn a_log_larger_than_the_bound_is_read_within_it_in_every_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let entries: Vec<Entry> = (1..=ENTRIES).map(entry).collect();
+    write_entries(&path("raft.db"), Layout::default(), &entries, 1).unwrap();
+    let mut wal = Wal::create(&path("wal"), 1, 64 << 20).unwrap();
+    entries.chunks(50).for_each(|batch| wal.append(batch).unwrap());
+    assert!(wal.segments() > 1);
+    let mut lines = BufWriter::new(File::create(path("logs.ndjson")).unwrap());
+    let text = "x".repeat(BYTES);
+    for index in 1..=ENTRIES {
+        let head = format!(r#""LogType":"LogCommand","Index":{index},"Term":1,"CommandType":{EFFECTLESS}"#);
+        writeln!(lines, r#"{{{head},"Body":{{"X":"{text}"}}}}"#).unwrap();
+    }
+    lines.into_inner().unwrap();
+    let mut tar = tar::Builder::new(zstd::Encoder::new(File::create(path("raft.tar.zst")).unwrap(), 1).unwrap());
+    tar.append_path_with_name(path("raft.db"), "server/raft/raft.db").unwrap();
+    tar.into_inner().unwrap().finish().unwrap();
+
+    for name in ["raft.db", "wal", "logs.ndjson", "raft.tar.zst", "-"] {
+        let shown = path(name);
+        let (file, input) = if name == "-" { (Path::new("-"), Some(path("logs.ndjson"))) } else { (&*shown, None) };
+        let commands = [&["logs", "--format", "ndjson"][..], &["info", "--types"]];
+        let all = std::env::var_os("RAFTSCOPE_EVERY_VERSION").is_some();
+        for command in &commands[..if all { 2 } else { 1 }] {
+            let most = most_memory(&[*command, &[file.to_str().unwrap()]].concat(), input.as_deref());
+            println!("{command:?} of {name}: {} MiB", most >> 20);
+            assert!(most > 0 && most < BOUND, "{command:?} of {name}: {} MiB", most >> 20);
+        }
+    }
+}
+
+#[test]
+fn json_that_does_not_end_is_not_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("logs.json");
+    let mut text = br#"[{"LogType":"LogNoop","Index":1,"Term":1},{"LogType":"LogCommand","Index":2,"Body":""#.to_vec();
+    text.resize(100 << 20, b'x');
+    fs::write(&path, text).unwrap();
+    let most = most_memory(&["info", path.to_str().unwrap()], None);
+    assert!(most < BOUND, "{} MiB", most >> 20);
+}
