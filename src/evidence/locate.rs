@@ -39,7 +39,7 @@ pub enum Store {
     /// A `raft.db`.
     RaftDb(Box<RaftDb>),
     /// A write-ahead log.
-    Wal(Wal),
+    Wal(Box<Wal>),
     /// JSON.
     Json(JsonLog),
     /// Nothing: there are only snapshots. The path that was given.
@@ -53,7 +53,7 @@ impl Store {
     pub fn log(&self) -> Option<&dyn Log> {
         match self {
             Store::RaftDb(db) => Some(&**db),
-            Store::Wal(wal) => Some(wal),
+            Store::Wal(wal) => Some(&**wal),
             Store::Json(json) => Some(json),
             Store::None(_) | Store::Lost(_) => None,
         }
@@ -226,7 +226,11 @@ fn in_dir(dir: &Dir, mut notes: Vec<String>) -> Result<Found, EvidenceError> {
     }
     if wal::is_wal(dir) {
         let snapshots = dir.parent().and_then(|dir| dir.dir("snapshots")).map(|dir| snapshot::list(&dir));
-        return Ok(Found { store: Store::Wal(Wal::open(dir)?), snapshots: snapshots.unwrap_or_default(), notes });
+        return Ok(Found {
+            store: Store::Wal(Box::new(Wal::open(dir)?)),
+            snapshots: snapshots.unwrap_or_default(),
+            notes,
+        });
     }
     if let Some(snapshot) = snapshot::in_dir(dir) {
         return Ok(Found { store: Store::None(dir.shown()), snapshots: vec![snapshot], notes });
@@ -261,7 +265,7 @@ pub fn log_of_raft_dir(raft: &Dir, notes: &mut Vec<String>) -> Option<Result<Sto
             note_others_beside(raft, &file, notes);
             Some(file.open().and_then(open_raft_db))
         }
-        (Some(wal), None) => Some(Wal::open(&wal).map(Store::Wal)),
+        (Some(wal), None) => Some(open_wal(&wal)),
         (Some(wal), Some(file)) => Some(choose_backend(raft, &wal, &file, notes)),
     }
 }
@@ -274,9 +278,17 @@ fn open_raft_db(file: File) -> Result<Store, EvidenceError> {
     open_bolt(file).and_then(RaftDb::open).map(|db| Store::RaftDb(Box::new(db)))
 }
 
+/// The write-ahead log in a directory.
+///
+/// # Errors
+/// As [`Wal::open`].
+pub fn open_wal(dir: &Dir) -> Result<Store, EvidenceError> {
+    Wal::open(dir).map(|wal| Store::Wal(Box::new(wal)))
+}
+
 fn choose_backend(raft: &Dir, wal: &Dir, file: &PlacedFile, notes: &mut Vec<String>) -> Result<Store, EvidenceError> {
     let db = file.open().and_then(open_raft_db);
-    let wal = Wal::open(wal).map(Store::Wal);
+    let wal = open_wal(wal);
     let told = |store: &Store| match store.last_entry() {
         Some((index, term)) => format!("{}, which ends at entry {index} of term {term}", store.path()),
         None => format!("{}, which is empty", store.path()),

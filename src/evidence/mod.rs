@@ -204,7 +204,7 @@ fn opened(found: locate::Found) -> Evidence {
     let window = window::of(&found.store, found.notes);
     let log: Box<dyn Log> = match found.store {
         locate::Store::RaftDb(db) => db,
-        locate::Store::Wal(wal) => Box::new(wal),
+        locate::Store::Wal(wal) => wal,
         locate::Store::Json(json) => Box::new(json),
         locate::Store::None(_) | locate::Store::Lost(_) => Box::new(NoLog),
     };

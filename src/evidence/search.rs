@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::EvidenceError;
-use super::locate::{CLOSED, Found, GIVE, Store, log_of_raft_dir, raft_db_in};
+use super::locate::{CLOSED, Found, GIVE, Store, log_of_raft_dir, open_wal, raft_db_in};
 use super::place::{Dir, Entry};
 use super::snapshot::{self, Snapshot};
-use super::wal::{self, Wal};
+use super::wal;
 
 /// How deep and how far a directory is looked through.
 const MAX_DEPTH: usize = 8;
@@ -99,7 +99,7 @@ impl Findings {
         let mut notes = Vec::new();
         let store = match log_of_raft_dir(dir, &mut notes) {
             Some(store) => store,
-            None if wal::is_wal(dir) => Wal::open(dir).map(Store::Wal),
+            None if wal::is_wal(dir) => open_wal(dir),
             None => match snapshot::in_dir(dir) {
                 Some(snapshot) => {
                     self.snapshots.push(snapshot);
