@@ -117,7 +117,8 @@ pub struct InfoArgs {
     /// Count the entries and their sizes by type, and list the largest; reads the whole log.
     #[arg(long)]
     pub types: bool,
-    /// Count the entries as well that can be carved from pages of a raft.db that no tree reaches.
+    /// Count the entries as well that can be carved: from pages of a raft.db that no tree reaches, and from segments of
+    /// a write-ahead log where the log does not count them.
     #[arg(long)]
     pub salvage: bool,
     /// Name a message type, as in 78=QuotaUsage; wins over a known number.
@@ -148,8 +149,9 @@ pub struct LogsArgs {
     /// The rules of the replay of --resolve, as in 1.0.4.
     #[arg(long, value_name = "VERSION", requires = "resolve")]
     pub rules: Vec<String>,
-    /// Carve entries as well from pages of a raft.db that no tree reaches: older copies, removed and replaced
-    /// entries, and those of a damaged file. They come after the log and are marked.
+    /// Carve entries as well: from pages of a raft.db that no tree reaches, and from segments of a write-ahead log
+    /// where the log does not count them. They are older copies, removed and replaced entries, those of a damaged
+    /// file. They come after the log and are marked.
     #[arg(long, conflicts_with = "resolve")]
     pub salvage: bool,
     /// Which entries.

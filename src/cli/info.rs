@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::args::InfoArgs;
-use super::logs::salvage::{NO_BOLT_FILE, OVERTAKEN};
+use super::logs::salvage::{NOTHING_TO_CARVE, OVERTAKEN};
 use super::options::{self, Output};
 use super::reporter::Reporter;
 use crate::error::Error;
@@ -84,7 +84,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     if let Some(carver) = &carver {
         report.salvaged = Some(carved(carver, &*log, reporter)?);
     } else if options.salvage {
-        notes.note(NO_BOLT_FILE);
+        notes.note(NOTHING_TO_CARVE);
     }
     table::print(&report, &options.output)?;
     let lost = carver.is_some() && log.bounds().is_none();

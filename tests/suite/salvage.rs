@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{check_schema, fixture, run, run_to};
 use crate::support::synth::bolt::{Db, Layout, Order, Transaction};
 use crate::support::synth::history::{Entry, History, LogType, Plot};
+use crate::support::synth::wal::Wal;
 use crate::support::synth::{put, write_bolt};
 use serde_json::Value;
 
@@ -145,4 +146,76 @@ fn a_file_without_a_page_says_that_nothing_can_be_carved() {
     let ran = run(&["logs", "--salvage", path.to_str().unwrap()]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("nothing can be carved"), "{}", ran.stderr);
+}
+
+/// The carved rows of a write-ahead log whose live rows are those of `logs`.
+fn carved_segments(code: i32, path: &str) -> Vec<Value> {
+    let live = run(&["logs", "--format", "ndjson", path]).ndjson();
+    let json = run_to(code, &["logs", "--salvage", "--json", path]).json();
+    check_schema("logs", &json);
+    let rows = json.as_array().unwrap();
+    let (first, carved) = rows.split_at(live.len());
+    assert_eq!(first, live);
+    let info = run_to(code, &["info", "--salvage", "--json", path]).json();
+    check_schema("info", &info);
+    assert_eq!(info["salvaged"]["entries"], carved.len());
+    carved.to_vec()
+}
+
+/// Index, term and the log's own term of each.
+fn places(rows: &[Value]) -> Vec<(u64, u64, Option<u64>)> {
+    let number = |value: &Value| value.as_u64();
+    rows.iter()
+        .map(|r| (number(&r["Index"]).unwrap(), number(&r["Term"]).unwrap(), number(&r["Salvaged"]["LiveTerm"])))
+        .collect()
+}
+
+#[test]
+fn entries_that_a_write_ahead_log_does_not_count_any_more_are_carved() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("wal");
+    let mut wal = Wal::create(&path, 1, 4096).unwrap();
+    let batch = |wal: &mut Wal, term: u64, n: u64| {
+        let next = wal.bounds().1;
+        wal.append(&(next..next + n).map(|index| entry(index, term, 100)).collect::<Vec<_>>()).unwrap();
+    };
+    batch(&mut wal, 1, 10);
+    let path = path.to_str().unwrap();
+    assert_eq!(carved_segments(0, path), [0; 0]);
+    // Another leader replaces the last five; the head is compacted within its segment.
+    wal.drop_after(5).unwrap();
+    batch(&mut wal, 2, 3);
+    wal.drop_before(3).unwrap();
+    let replaced = [(6, 1, Some(2)), (7, 1, Some(2)), (8, 1, Some(2)), (9, 1, None), (10, 1, None)];
+    let want = [&[(1, 1, None), (2, 1, None)], &replaced[..]].concat();
+    let carved = carved_segments(0, path);
+    assert_eq!(places(&carved), want);
+    assert!(carved.iter().all(|row| row["Salvaged"]["Segment"].as_str().unwrap().ends_with(".wal")));
+    // A batch without its commit, as a server leaves it that dies.
+    wal.tear(&[entry(9, 2, 100), entry(10, 2, 50)]).unwrap();
+    let torn = [(9, 2, None), (10, 2, None)];
+    let mut with_torn = [&want[..], &torn].concat();
+    with_torn.sort();
+    assert_eq!(places(&carved_segments(0, path)), with_torn);
+    let table = run_to(0, &["logs", "--salvage", path]).stdout;
+    assert!(table.contains("segment 00000000000000000001-0000000000000000.wal, term 2 in the log"), "{table}");
+}
+
+#[test]
+fn a_damaged_batch_gives_the_entries_that_are_whole_by_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("wal");
+    let mut wal = Wal::create(&path, 1, 1 << 20).unwrap();
+    for first in (1..60).step_by(6) {
+        wal.append(&(first..first + 6).map(|index| entry(index, 1, 300)).collect::<Vec<_>>()).unwrap();
+    }
+    let segment = path.join("00000000000000000001-0000000000000000.wal");
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.iter().rposition(|byte| *byte != 0).unwrap() / 2;
+    bytes[middle..middle + 400].fill(0xff);
+    fs::write(&segment, bytes).unwrap();
+    let carved = places(&carved_segments(2, path.to_str().unwrap()));
+    // One or two batches do not count; of their entries those are lost that were written over.
+    assert!((4..=11).contains(&carved.len()), "{carved:?}");
+    assert!(carved.iter().all(|(index, term, live)| (13..=48).contains(index) && *term == 1 && live.is_none()));
 }

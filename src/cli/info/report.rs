@@ -64,8 +64,9 @@ pub struct Report<'a> {
 /// What `--salvage` carves: entries that are no part of the log.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Salvaged {
-    /// Bytes of a page, from a meta page or made out from the pages themselves.
-    pub page_size: u32,
+    /// Bytes of a page, from a meta page or made out from the pages themselves; absent for a write-ahead log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<u32>,
     pub entries: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_index: Option<Index>,

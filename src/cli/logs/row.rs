@@ -1,10 +1,11 @@
 //! One entry as a row of `logs` (contract.md 3).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::entry::json::BodyWriter;
 use crate::entry::message_type::MessageTypes;
-use crate::evidence::salvage::Carved;
+use crate::evidence::salvage::{Carved, Origin};
 use crate::evidence::{LogType, Record};
 use crate::filter::{Facts, JobFact, carried};
 use crate::redact::Redactor;
@@ -54,10 +55,13 @@ pub static SALVAGE_SHAPE: Shape = Shape {
 };
 
 /// Where a carved entry comes from, and what the log holds in its place.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Salvaged {
-    page: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<Arc<str>>,
     offset: u64,
     /// The term of the live log's entry at this index.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,14 +71,22 @@ pub struct Salvaged {
 impl Salvaged {
     /// The origin of a carved entry.
     pub fn of(carved: &Carved<'_>) -> Self {
-        Salvaged { page: carved.page, offset: carved.offset, live_term: carved.live_term }
+        let (page, segment) = match &carved.origin {
+            Origin::Page(page) => (Some(*page), None),
+            Origin::Segment(name) => (None, Some(name.clone())),
+        };
+        Salvaged { page, segment, offset: carved.offset, live_term: carved.live_term }
     }
 
     fn words(&self, term: Term) -> String {
+        let origin = match (&self.segment, self.page) {
+            (Some(path), _) => format!("segment {}", path.rsplit(['/', '\\']).next().unwrap_or(path)),
+            (None, page) => format!("page {}", page.unwrap_or_default()),
+        };
         match self.live_term {
-            None => format!("page {}, not in the log", self.page),
-            Some(live) if live == term => format!("page {}, other content in the log", self.page),
-            Some(live) => format!("page {}, term {live} in the log", self.page),
+            None => format!("{origin}, not in the log"),
+            Some(live) if live == term => format!("{origin}, other content in the log"),
+            Some(live) => format!("{origin}, term {live} in the log"),
         }
     }
 }
@@ -184,7 +196,7 @@ impl Row for EntryRow<'_> {
             row.text("Error", error);
         }
         if let Some(salvaged) = &self.salvaged {
-            // Three numbers: this cannot fail.
+            // Numbers and a name: this cannot fail.
             let _ = serde_json::to_writer(row.key("Salvaged"), salvaged);
         }
         row.close();
@@ -209,7 +221,7 @@ impl Row for EntryRow<'_> {
             carries,
         ];
         if self.salvaging {
-            let origin = self.salvaged.map(|s| s.words(self.record.term)).unwrap_or_default();
+            let origin = self.salvaged.as_ref().map(|s| s.words(self.record.term)).unwrap_or_default();
             cells.push(Cell::toned(origin, Tone::Doubtful));
         }
         cells

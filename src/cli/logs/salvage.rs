@@ -1,5 +1,4 @@
-//! `logs --salvage`: the entries of the log, and behind them those that are carved from pages that no
-//! tree reaches, marked as such.
+//! `logs --salvage`: the entries of the log, and behind them those that are carved from its files, marked as such.
 
 use std::ops::ControlFlow;
 
@@ -38,14 +37,14 @@ pub(super) fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Erro
             pass.damaged |= log.bounds().is_none();
             carve(&mut pass, carver, log, filter.index_bounds(from, to), reporter)?;
         }
-        (None, _) => notes.note(NO_BOLT_FILE),
+        (None, _) => notes.note(NOTHING_TO_CARVE),
         (Some(_), None) => {}
     }
     pass.end(reporter)
 }
 
 /// What is said where there is nothing to carve in.
-pub const NO_BOLT_FILE: &str = "--salvage carves a raft.db, and this log is in none; name the file itself to carve it";
+pub const NOTHING_TO_CARVE: &str = "--salvage carves a raft.db or the segments of a write-ahead log, and this log is in neither; name the raft.db itself to carve it";
 
 /// What is said where carving cannot be relied on.
 pub const OVERTAKEN: &str =

@@ -9,14 +9,16 @@ use super::super::parcel::{self, Packing};
 use super::super::place::Dir;
 use super::super::raftdb::WholePages;
 use super::super::{Evidence, EvidenceError, opened};
-use super::Carver;
+use super::pages::Pages;
+use super::segments::Segments;
+use super::{Carver, Source};
 use crate::evidence::bolt::Bolt;
 
 /// A tar in a gzip in a gzip is as deep as anybody packs.
 const MOST_LAYERS: usize = 4;
 
-/// As [`crate::evidence::open`], with a carver of its bolt file; `None` where the log is in no bolt
-/// file. A bolt file whose log cannot be read has an empty log here, and notes that say why.
+/// As [`crate::evidence::open`], with a carver of its bolt file or its segments; `None` where the log is in
+/// neither. A bolt file whose log cannot be read has an empty log here, and notes that say why.
 ///
 /// # Errors
 /// As [`crate::evidence::open`], where there is no bolt file to carve either.
@@ -24,7 +26,8 @@ pub fn open(path: &Path) -> Result<(Evidence, Option<Carver>), EvidenceError> {
     let error = match locate::locate(path) {
         Ok(found) => {
             let carver = match &found.store {
-                Store::RaftDb(db) => Some(Carver::of(db.bolt(), db.whole_pages())),
+                Store::RaftDb(db) => Some(Carver(Source::Pages(Box::new(Pages::of(db.bolt(), db.whole_pages()))))),
+                Store::Wal(wal) => Some(Carver(Source::Segments(Segments::of(wal)))),
                 _ => None,
             };
             return Ok((opened(found), carver));
@@ -33,10 +36,10 @@ pub fn open(path: &Path) -> Result<(Evidence, Option<Carver>), EvidenceError> {
     };
     let Some(file) = bolt_file(path) else { return Err(error) };
     let carver = match Bolt::open(file.clone()) {
-        Ok(bolt) => Some(Carver::of(&bolt, WholePages::default())),
-        Err(_) => Carver::probed(file.clone())?,
+        Ok(bolt) => Some(Pages::of(&bolt, WholePages::default())),
+        Err(_) => Pages::probed(file.clone())?,
     };
-    let Some(carver) = carver else {
+    let Some(carver) = carver.map(|pages| Carver(Source::Pages(Box::new(pages)))) else {
         let detail = "no page of a bolt file can be made out in it, so nothing can be carved; give another copy";
         return Err(EvidenceError::Unreadable { path: file.path().into(), detail: detail.into() });
     };

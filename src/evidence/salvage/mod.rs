@@ -1,23 +1,23 @@
-//! Carving: entries on pages of a bolt file that no tree reaches (storage.md 2.10).
+//! Carving: entries that are in the files and not in the log (storage.md 2.10, 5.4).
 //!
-//! A page that bolt has freed keeps its content until it is used again. It may hold an older copy
-//! of an entry, an entry that compaction has removed, one that another leader's entry has replaced,
-//! or, in a damaged file, one that is lost otherwise. Nothing says which, so what is carved is never
-//! a part of the log.
+//! A page of a bolt file that has been freed keeps its content until it is used again, and so does a closed segment of a
+//! write-ahead log whose end was cut off. It may hold an older copy of an entry, an entry that compaction has removed,
+//! one that another leader's entry has replaced, or, in a damaged file, one that is lost otherwise. Nothing says which,
+//! so what is carved is never a part of the log.
 
 mod find;
+mod pages;
 mod probe;
+mod segments;
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
-use super::bolt::Bolt;
-use super::bolt::page::{ByteOrder, LeafElement, Page, Pager};
-use super::file::{File, Shape};
-use super::raftdb::WholePages;
 use super::{EvidenceError, Log, Record, Scanned};
-use crate::entry::raft_log;
 use crate::types::{Index, Term};
+use pages::Pages;
+use segments::Segments;
 
 pub use find::open;
 
@@ -25,39 +25,49 @@ pub use find::open;
 const LOT: usize = 200_000;
 
 /// An entry that was carved.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Carved<'a> {
     /// The entry.
     pub record: Record<'a>,
-    /// The page that it begins on.
-    pub page: u64,
-    /// Offset of its envelope in the file, in bytes.
+    /// Where it was found.
+    pub origin: Origin,
+    /// Offset of its envelope in the file, in bytes; of its payload in a segment.
     pub offset: u64,
     /// The term of the entry that the live log holds at this index; `None` where it holds none. Where
     /// it is the entry's own term, the content is another.
     pub live_term: Option<Term>,
 }
 
-/// Carves one bolt file.
+/// Where an entry was carved from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A page of a bolt file, the one that it begins on.
+    Page(u64),
+    /// A segment of a write-ahead log, by its path.
+    Segment(Arc<str>),
+}
+
+/// Carves the files of one log.
 #[derive(Debug)]
-pub struct Carver {
-    file: File,
-    order: ByteOrder,
-    page_size: u32,
-    /// The file as it was opened, where a meta page of it is valid.
-    bolt: Option<Bolt>,
-    whole: WholePages,
+pub struct Carver(Source);
+
+#[derive(Debug)]
+enum Source {
+    Pages(Box<Pages>),
+    Segments(Segments),
 }
 
 /// What tells carved entries apart and brings them into order: index, term, digest of the content.
 type Key = (u64, u64, u64);
 
+/// A page and the number of an element on it, or the number of a segment and an offset in it.
+type Spot = (u64, u64);
+
 /// An entry that was found, and where.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     key: Key,
-    page: u64,
-    element: u16,
+    spot: Spot,
     live: Live,
 }
 
@@ -70,28 +80,20 @@ enum Live {
 }
 
 impl Carver {
-    /// A carver of an open file, which leaves out pages that hold nothing but entries of the log.
-    fn of(bolt: &Bolt, whole: WholePages) -> Self {
-        let (metas, file) = (bolt.metas(), bolt.file().clone());
-        let page_size = metas.pages.iter().find_map(|meta| meta.as_ref().ok()).map_or(4096, |meta| meta.page_size);
-        Carver { file, order: metas.order, page_size, bolt: Some(bolt.clone()), whole }
+    /// Bytes of a page, where there are pages.
+    pub fn page_size(&self) -> Option<u32> {
+        match &self.0 {
+            Source::Pages(pages) => Some(pages.page_size()),
+            Source::Segments(_) => None,
+        }
     }
 
-    /// A carver of a file without a valid meta page, if pages can be made out in it.
-    fn probed(file: File) -> Result<Option<Self>, EvidenceError> {
-        let probed = probe::probe(&file).map_err(|source| EvidenceError::Io { path: file.path().into(), source })?;
-        let whole = WholePages::default();
-        Ok(probed.map(|(page_size, order)| Carver { file, order, page_size, bolt: None, whole }))
-    }
-
-    /// Bytes of a page.
-    pub fn page_size(&self) -> u32 {
-        self.page_size
-    }
-
-    /// True while no server has written to the file since it was opened.
+    /// True while no server has written to the log since it was opened.
     pub fn is_unchanged(&self) -> bool {
-        self.bolt.as_ref().is_none_or(Bolt::is_unchanged)
+        match &self.0 {
+            Source::Pages(pages) => pages.is_unchanged(),
+            Source::Segments(segments) => segments.is_unchanged(),
+        }
     }
 
     /// Calls `sink` for each carved entry of `range` that is not in `log` with the same term and
@@ -119,9 +121,8 @@ impl Carver {
         loop {
             let (mut lot, is_last) = self.lot(size, after, &range);
             compare(&mut lot, log)?;
-            let mut pager = self.pager(Shape::LOOKUP);
             for found in &lot {
-                if self.tell(found, &mut pager, sink).is_break() {
+                if self.tell(found, sink).is_break() {
                     return Ok(());
                 }
             }
@@ -132,29 +133,16 @@ impl Carver {
         }
     }
 
-    fn pager(&self, shape: Shape) -> Pager {
-        // What meta pages say of the file's end need not hold for what they do not reach.
-        Pager::new(self.file.clone(), shape, self.order, self.page_size, u64::MAX)
-    }
-
     /// The first entries after `after`, in order and each once; true where there are no more.
     fn lot(&self, size: usize, after: Option<Key>, range: &RangeInclusive<Index>) -> (Vec<Found>, bool) {
         let mut lot: Vec<Found> = Vec::new();
         let mut bound: Option<Key> = None;
-        let mut pager = self.pager(Shape::WALK);
-        for id in 2..self.file.len().div_ceil(u64::from(self.page_size)) {
-            if self.whole.contains(id) {
-                continue;
+        let mut take = |place: u64, part: u64, record: &Record<'_>| {
+            let key = key(record);
+            let due = after.is_none_or(|after| key > after) && bound.is_none_or(|bound| key <= bound);
+            if due && range.contains(&record.index) {
+                lot.push(Found { key, spot: (place, part), live: Live::Nothing });
             }
-            let Ok(page) = pager.page(id) else { continue };
-            self.each_entry(&page, &mut pager, &mut |element, record, _| {
-                let key = key(record);
-                let due = after.is_none_or(|after| key > after) && bound.is_none_or(|bound| key <= bound);
-                if due && range.contains(&record.index) {
-                    lot.push(Found { key, page: id, element, live: Live::Nothing });
-                }
-                ControlFlow::Continue(())
-            });
             if lot.len() >= size.saturating_mul(2) {
                 in_order(&mut lot);
                 if lot.len() > size {
@@ -162,74 +150,39 @@ impl Carver {
                     bound = lot.last().map(|found| found.key);
                 }
             }
+            ControlFlow::Continue(())
+        };
+        match &self.0 {
+            Source::Pages(pages) => pages.each_entry(&mut take),
+            Source::Segments(segments) => segments.each_entry(&mut take),
         }
         in_order(&mut lot);
         (lot, bound.is_none())
     }
 
-    /// Calls `sink` for each entry on a leaf page whose bytes have not been written over.
-    fn each_entry(&self, page: &Page, pager: &mut Pager, sink: &mut EntrySink<'_>) {
-        if !page.is_leaf() {
-            return;
-        }
-        let page_size = u64::from(self.page_size);
-        // Where pages behind this one were used again, the first of them has a header of its own.
-        let pages = page.span().div_ceil(page_size).min(self.file.len().div_ceil(page_size));
-        let end = page.id.saturating_add(pages);
-        let intact = (page.id + 1..end).find(|&id| pager.begins_at(id)).unwrap_or(end).saturating_mul(page_size);
-        let mut bytes = 0_u64;
-        for i in 0..page.count() {
-            let Some(element) = page.leaf(i).filter(|element| page.value_end(element) <= intact) else { continue };
-            // The values of a real page do not overlap; a damaged one must not be read over and over.
-            bytes = bytes.saturating_add(page.value_end(&element) - page.value_offset(&element));
-            let Ok(number) = u16::try_from(i) else { return };
-            if bytes > page.span() || with_entry(page, &element, pager, &mut |r, at| sink(number, r, at)).is_break() {
-                return;
-            }
-        }
-    }
-
     /// Tells an entry that was found, if it is still there and the log does not hold it.
-    fn tell(
-        &self,
-        found: &Found,
-        pager: &mut Pager,
-        sink: &mut dyn FnMut(Carved<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    fn tell(&self, found: &Found, sink: &mut dyn FnMut(Carved<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let live_term = match found.live {
             Live::Same => return ControlFlow::Continue(()),
             Live::Nothing => None,
             Live::Other(term) => Some(term),
         };
-        let Ok(page) = pager.page(found.page) else { return ControlFlow::Continue(()) };
-        let Some(element) = page.leaf(usize::from(found.element)) else { return ControlFlow::Continue(()) };
-        with_entry(&page, &element, pager, &mut |record, offset| {
+        let (place, part) = found.spot;
+        let mut told = |record: &Record<'_>, origin: Origin, offset| {
             if key(record) != found.key {
                 return ControlFlow::Continue(());
             }
-            sink(Carved { record: *record, page: found.page, offset, live_term })
-        })
-    }
-}
-
-/// Takes an element's number, its entry, and the offset of its envelope.
-type EntrySink<'s> = dyn FnMut(u16, &Record<'_>, u64) -> ControlFlow<()> + 's;
-
-/// Calls `sink` with the entry of an element and its envelope's offset, where it holds one whose
-/// index is its key.
-fn with_entry(
-    page: &Page,
-    element: &LeafElement,
-    pager: &mut Pager,
-    sink: &mut dyn FnMut(&Record<'_>, u64) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let Some(content) = pager.content(page, element).filter(|_| !element.is_bucket) else {
-        return ControlFlow::Continue(());
-    };
-    let Ok(index) = content.key().try_into().map(u64::from_be_bytes) else { return ControlFlow::Continue(()) };
-    match raft_log::decode(content.value()) {
-        Ok(record) if record.index.0 == index => sink(&record, page.value_offset(element)),
-        _ => ControlFlow::Continue(()),
+            sink(Carved { record: *record, origin, offset, live_term })
+        };
+        match &self.0 {
+            Source::Pages(pages) => {
+                pages.at(place, part, &mut |record, offset| told(record, Origin::Page(place), offset))
+            }
+            Source::Segments(segments) => {
+                let Some(name) = segments.name(place).cloned() else { return ControlFlow::Continue(()) };
+                segments.at(place, part, &mut |record| told(record, Origin::Segment(name.clone()), part))
+            }
+        }
     }
 }
 
@@ -242,7 +195,7 @@ fn key(record: &Record<'_>) -> Key {
 }
 
 fn in_order(lot: &mut Vec<Found>) {
-    lot.sort_unstable_by_key(|found| (found.key, found.page, found.element));
+    lot.sort_unstable_by_key(|found| (found.key, found.spot));
     lot.dedup_by_key(|found| found.key);
 }
 
@@ -263,4 +216,36 @@ fn compare(lot: &mut [Found], log: &dyn Log) -> Result<(), EvidenceError> {
         }
         if rest.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NoLog;
+    use super::super::file::File;
+    use super::*;
+
+    #[test]
+    fn lots_of_any_size_give_the_same_entries_in_order() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/healthy/raft.db");
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[..8192].fill(0);
+        let pages = Pages::probed(File::from_memory("raft.db", bytes)).unwrap().unwrap();
+        let carver = Carver(Source::Pages(Box::new(pages)));
+        let carved = |size: usize, range: RangeInclusive<u64>| {
+            let mut all = Vec::new();
+            let sink = &mut |carved: Carved<'_>| {
+                all.push((carved.record.index.0, carved.record.term.0, carved.record.data.to_vec()));
+                ControlFlow::Continue(())
+            };
+            carver.carve_in_lots(size, &NoLog, Index(*range.start())..=Index(*range.end()), sink).unwrap();
+            all
+        };
+        let whole = carved(LOT, 0..=u64::MAX);
+        assert!(whole.len() > 30 && whole.is_sorted(), "{}", whole.len());
+        for size in [1, 2, 7, whole.len() - 1, whole.len()] {
+            assert!(carved(size, 0..=u64::MAX) == whole, "lots of {size}");
+        }
+        let some = carved(3, 10..=20);
+        assert!(some.iter().all(|entry| (10..=20).contains(&entry.0)) && some.len() >= 11, "{}", some.len());
+    }
 }

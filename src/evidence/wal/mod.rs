@@ -2,7 +2,7 @@
 //! does: that would repair the tail and delete segments.
 
 pub mod meta;
-mod parts;
+pub mod parts;
 pub mod segment;
 
 use std::collections::VecDeque;
@@ -32,6 +32,8 @@ pub struct Wal {
     dir: Dir,
     path: String,
     parts: Vec<Part>,
+    /// Segments that the log does not count any more.
+    orphans: Vec<SegmentFile>,
     size: u64,
     bounds: Option<(Index, Index)>,
     stable: Stable,
@@ -96,6 +98,7 @@ impl Wal {
             dir: dir.clone(),
             path: dir.shown(),
             parts: Vec::new(),
+            orphans: Vec::new(),
             size,
             bounds: None,
             stable: Stable::default(),
@@ -115,7 +118,7 @@ impl Wal {
                         names.join(", ")
                     ));
                 }
-                wal.parts = parts;
+                (wal.parts, wal.orphans) = (parts, orphans);
             }
             Err(why) => {
                 if files.is_empty() {
@@ -126,7 +129,7 @@ impl Wal {
                     "{META} cannot be read ({why}): the segments are ordered by their names, and entries that the \
                      server had already deleted may be among them"
                 ));
-                wal.parts = parts::unlisted(files);
+                (wal.parts, wal.orphans) = parts::unlisted(files);
             }
         }
         wal.find_bounds();
@@ -141,6 +144,21 @@ impl Wal {
     /// The directory.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The segments that make up the log, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Segments that the log does not count any more.
+    pub fn orphans(&self) -> &[SegmentFile] {
+        &self.orphans
+    }
+
+    /// The directory as it can be opened again.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     /// The stable store.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::super::file::File;
 use super::super::place::{Dir, Entry, PlacedFile};
 use super::super::sequence::Sequence;
-use super::super::{Damage, DamageKind};
+use super::super::{Damage, DamageKind, EvidenceError};
 use super::meta::Listed;
 use super::segment::{self, Broken, Segment, SegmentError};
 use crate::types::Index;
@@ -30,12 +30,25 @@ impl SegmentFile {
     /// # Errors
     /// When it is gone or is no segment of this base index and id.
     pub fn open(&self) -> Result<Segment, String> {
-        let file = match &self.held {
-            // The server may have written on.
-            Some(file) => file.again(),
-            None => self.placed.open().map_err(|error| error.to_string())?,
-        };
+        let file = self.raw().map_err(|error| error.to_string())?;
         Segment::open(file, self.base, self.id).map_err(|error: SegmentError| error.to_string())
+    }
+
+    /// The file as it is, whatever its header says.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn raw(&self) -> Result<File, EvidenceError> {
+        match &self.held {
+            // The server may have written on.
+            Some(file) => Ok(file.again()),
+            None => self.placed.open(),
+        }
+    }
+
+    /// The base index in its name.
+    pub fn base(&self) -> u64 {
+        self.base
     }
 
     /// The path for messages.
@@ -128,16 +141,18 @@ pub fn listed(segments: &[Listed], files: Vec<SegmentFile>) -> (Vec<Part>, Vec<S
 
 /// The parts by id where no list of them can be read: a segment voids all entries of older ones from its own base
 /// index on.
-pub fn unlisted(mut files: Vec<SegmentFile>) -> Vec<Part> {
+pub fn unlisted(mut files: Vec<SegmentFile>) -> (Vec<Part>, Vec<SegmentFile>) {
     files.sort_by_key(|file| file.id);
     let mut parts: Vec<Part> = Vec::new();
+    let mut voided = Vec::new();
     for file in files {
         let (base, id) = (file.base, file.id);
-        parts.retain(|part| part.base < base);
+        let whole = parts.iter().take_while(|part| part.base < base).count();
+        voided.extend(parts.split_off(whole).into_iter().filter_map(|part| part.file));
         if let Some(before) = parts.last_mut() {
             before.last = base.checked_sub(1);
         }
         parts.push(Part { base, id, file: Some(file), first: base, last: None });
     }
-    parts
+    (parts, voided)
 }

@@ -22,13 +22,15 @@ use crate::entry::time::GoTime;
 use crate::types::{Index, Term};
 
 const MAGIC: u64 = 0x58eb_6b0d;
-const HEADER_SIZE: u64 = 32;
-const FRAME_HEADER: u64 = 8;
+/// Bytes of a file's header.
+pub const HEADER_SIZE: u64 = 32;
+/// Bytes of a frame's header.
+pub const FRAME_HEADER: u64 = 8;
 const LARGEST_ENTRY: u32 = 64 << 20;
 /// How far behind a batch that was found after damage the one is looked for of which it may be a copy.
 const COPIES_WITHIN: u64 = 1 << 20;
 /// Zeros are passed over in pieces of this size.
-const ZEROS: u64 = 4096;
+pub const ZEROS: u64 = 4096;
 /// An entry without a payload: five numbers of a byte each and the time of 15 bytes.
 const SMALLEST_FRAME: u64 = FRAME_HEADER + 24;
 
@@ -261,8 +263,7 @@ impl Segment {
                 break;
             }
             // Segments are allotted far ahead.
-            if at.is_multiple_of(ZEROS) && self.chunks.read(at, ZEROS as usize).is_ok_and(|b| b.iter().all(|b| *b == 0))
-            {
+            if is_blank(&mut self.chunks, at) {
                 at += ZEROS;
                 continue;
             }
@@ -291,11 +292,49 @@ impl Segment {
     }
 }
 
+/// True where a piece of [`ZEROS`] bytes begins at `at` that holds nothing else.
+pub fn is_blank(chunks: &mut Chunks, at: u64) -> bool {
+    at.is_multiple_of(ZEROS) && chunks.read(at, ZEROS as usize).is_ok_and(|bytes| bytes.iter().all(|byte| *byte == 0))
+}
+
+/// A frame that holds an entry, by itself: no sum vouches for it.
+#[derive(Debug)]
+pub struct CarvedFrame {
+    /// The entry's payload.
+    pub payload: Bytes,
+    /// Where the next frame would begin.
+    pub end: u64,
+}
+
+/// The frame whose payload begins at `offset`, if it looks in every part like one with an entry of a segment that
+/// begins at index `base`.
+pub fn carve_at(chunks: &mut Chunks, base: u64, offset: u64) -> Option<CarvedFrame> {
+    let header = chunks.read(offset.checked_sub(FRAME_HEADER)?, FRAME_HEADER as usize).ok()?;
+    let [ENTRY, 0, 0, 0, a, b, c, d] = *header else { return None };
+    let len = u32::from_le_bytes([a, b, c, d]);
+    let end = offset.checked_add(u64::from(len))?;
+    if len > LARGEST_ENTRY || end > chunks.file().len() {
+        return None;
+    }
+    let payload = chunks.read(offset, len as usize).ok()?;
+    let (record, rest) = parts(&payload).ok()?;
+    let room = (offset - HEADER_SIZE) / SMALLEST_FRAME;
+    let placed = record.index.0.checked_sub(base).is_some_and(|before| before <= room);
+    let timed = matches!((rest.first(), rest.len()), (Some(1), 15) | (Some(2), 16));
+    let known = !matches!(record.kind, LogType::Other(_)) && record.term > Term(0);
+    (placed && timed && known).then_some(CarvedFrame { payload, end: end.next_multiple_of(8) })
+}
+
 /// Decodes an entry's payload; `Err` says what is wrong, the end of a sentence.
 ///
 /// # Errors
 /// When the bytes end early.
 pub fn decode(payload: &[u8]) -> Result<Record<'_>, &'static str> {
+    parts(payload).map(|(record, _)| record)
+}
+
+/// An entry, and what stands behind its extensions: its time.
+fn parts(payload: &[u8]) -> Result<(Record<'_>, &[u8]), &'static str> {
     let mut rest = payload;
     let early = "the entry ends early";
     let index = uvarint(&mut rest).ok_or(early)?;
@@ -304,7 +343,8 @@ pub fn decode(payload: &[u8]) -> Result<Record<'_>, &'static str> {
     let data = sized(&mut rest).ok_or(early)?;
     sized(&mut rest).ok_or(early)?;
     let appended_at = GoTime::from_raw(rest).and_then(raft_log::timestamp);
-    Ok(Record { index: Index(index), term: Term(term), kind: LogType::from_number(kind), data, appended_at })
+    let kind = LogType::from_number(kind);
+    Ok((Record { index: Index(index), term: Term(term), kind, data, appended_at }, rest))
 }
 
 fn sized<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
