@@ -64,7 +64,7 @@ fn writer() {
 fn wal_writer() {
     let Some(path) = std::env::var_os(TARGET).map(PathBuf::from) else { return };
     let stop = path.with_extension("stop");
-    let mut wal = Wal::create(&path, 1, 8 << 10).unwrap();
+    let mut wal = Wal::create(&path, 8 << 10).unwrap();
     let append = |wal: &mut Wal, n: u64| {
         let next = wal.bounds().1;
         wal.append(&(next..next + n).map(entry).collect::<Vec<_>>()).unwrap();

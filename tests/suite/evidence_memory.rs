@@ -53,7 +53,7 @@ fn a_log_larger_than_the_bound_is_read_within_it_in_every_form() {
     let path = |name: &str| dir.path().join(name);
     let entries: Vec<Entry> = (1..=ENTRIES).map(entry).collect();
     write_entries(&path("raft.db"), Layout::default(), &entries, 1).unwrap();
-    let mut wal = Wal::create(&path("wal"), 1, 64 << 20).unwrap();
+    let mut wal = Wal::create(&path("wal"), 64 << 20).unwrap();
     entries.chunks(50).for_each(|batch| wal.append(batch).unwrap());
     assert!(wal.segments() > 1);
     let mut lines = BufWriter::new(File::create(path("logs.ndjson")).unwrap());

@@ -174,7 +174,7 @@ fn places(rows: &[Value]) -> Vec<(u64, u64, Option<u64>)> {
 fn entries_that_a_write_ahead_log_does_not_count_any_more_are_carved() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("wal");
-    let mut wal = Wal::create(&path, 1, 4096).unwrap();
+    let mut wal = Wal::create(&path, 4096).unwrap();
     let batch = |wal: &mut Wal, term: u64, n: u64| {
         let next = wal.bounds().1;
         wal.append(&(next..next + n).map(|index| entry(index, term, 100)).collect::<Vec<_>>()).unwrap();
@@ -205,7 +205,7 @@ fn entries_that_a_write_ahead_log_does_not_count_any_more_are_carved() {
 fn a_damaged_batch_gives_the_entries_that_are_whole_by_themselves() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("wal");
-    let mut wal = Wal::create(&path, 1, 1 << 20).unwrap();
+    let mut wal = Wal::create(&path, 1 << 20).unwrap();
     for first in (1..60).step_by(6) {
         wal.append(&(first..first + 6).map(|index| entry(index, 1, 300)).collect::<Vec<_>>()).unwrap();
     }
