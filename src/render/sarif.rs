@@ -30,11 +30,11 @@ const KINDS: &[(Kind, Severity, &str)] = &[
     (Kind::Orphan, Severity::Note, "Something waits for what never comes."),
 ];
 
-/// The report as a SARIF log.
-pub fn log(report: &Report) -> Value {
+/// The report as a SARIF log. With a baseline each result says whether that lists it.
+pub fn log(report: &Report, with_baseline: bool) -> Value {
     let rules: Vec<Value> = KINDS.iter().map(|(kind, severity, text)| rule(*kind, *severity, text)).collect();
     let uri = uri(&report.evidence.path);
-    let results: Vec<Value> = report.findings.iter().map(|reported| result(reported, &uri)).collect();
+    let results: Vec<Value> = report.findings.iter().map(|reported| result(reported, &uri, with_baseline)).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -64,7 +64,7 @@ fn rule(kind: Kind, severity: Severity, text: &str) -> Value {
     })
 }
 
-fn result(reported: &Reported, uri: &str) -> Value {
+fn result(reported: &Reported, uri: &str, with_baseline: bool) -> Value {
     let finding = &reported.finding;
     let rule_index = KINDS.iter().position(|(kind, ..)| *kind == finding.kind).unwrap_or_default();
     let mut result = json!({
@@ -73,14 +73,15 @@ fn result(reported: &Reported, uri: &str) -> Value {
         "level": finding.severity.name(),
         "message": {"text": message(finding)},
         "locations": [{
-            "physicalLocation": {"artifactLocation": {"uri": uri, "index": 0}},
+            // A raft log has no lines; code-scanning views show no result without one.
+            "physicalLocation": {"artifactLocation": {"uri": uri, "index": 0}, "region": {"startLine": 1}},
             "logicalLocations": logical_locations(finding),
         }],
         "partialFingerprints": {FINGERPRINT: fingerprint(&finding.fingerprint())},
         "properties": properties(reported),
     });
-    if reported.known {
-        result["baselineState"] = "unchanged".into();
+    if with_baseline {
+        result["baselineState"] = if reported.known { "unchanged" } else { "new" }.into();
     }
     result
 }

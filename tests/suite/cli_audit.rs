@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use crate::common::{check_schema, fixture, refused, run_to};
+use crate::common::{check_sarif, check_schema, copy_tree, fixture, refused, run_to};
+use crate::support::synth::bolt::{Db, Transaction};
 use serde_json::{Value, json};
 
 fn negatives(report: &Value) -> Vec<&Value> {
@@ -131,13 +132,81 @@ fn a_baseline_silences_what_it_lists_and_nothing_else() {
 }
 
 #[test]
-fn sarif_and_junit_are_written() {
+fn sarif_is_what_the_published_schema_asks_for() {
+    let cases = ["horizontal_hey", "rejected_entries", "unknown_types", "real-1.0.4/s2", "real-2.0.5/s1", "healthy"];
+    for case in cases.map(fixture) {
+        check_sarif(&common::run(&["audit", "--all", "--prove", "--format", "sarif", &case]).json());
+    }
     let hey = fixture("horizontal_hey");
     let sarif = run_to(1, &["audit", "--format", "sarif", &hey]).json();
-    assert_eq!(sarif["version"], "2.1.0");
-    let junit = run_to(1, &["audit", "--format", "junit", &hey]).stdout;
-    assert!(junit.starts_with("<?xml") && junit.contains("horizontal_hey"), "{junit}");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!((&sarif["version"], &result["ruleId"]), (&json!("2.1.0"), &json!("negative")));
+    let location = &result["locations"][0];
+    let uri = location["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap();
+    assert!(uri.ends_with("horizontal_hey/raft.db"), "{uri}");
+    let names: Vec<_> = location["logicalLocations"].as_array().unwrap().iter().map(|l| l["name"].clone()).collect();
+    assert_eq!(names, [json!("default"), json!("horizontal_hey"), json!("index 1609")]);
+    assert_eq!(result.get("baselineState"), None);
     refused(&["audit", "--format", "sarif", "--jq", ".", &hey], &["--format json"]);
+}
+
+/// The fingerprints in a SARIF log.
+fn fingerprints(args: &[&str]) -> Vec<Value> {
+    let sarif = common::run(&[&["audit", "--format", "sarif"], args].concat()).json();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    results.iter().map(|result| result["partialFingerprints"].clone()).collect()
+}
+
+#[test]
+fn a_fingerprint_is_of_the_fault_and_not_of_its_place() {
+    let hey = fixture("horizontal_hey");
+    let all = fingerprints(&["--all", &hey]);
+    // Three findings of two faults.
+    assert_eq!((all.len(), &all[0], all[1] == all[0]), (3, &all[2], false));
+}
+
+#[test]
+fn a_baseline_still_matches_when_the_log_was_compacted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, known) = (dir.path().join("raft"), dir.path().join("known.json"));
+    let (log, known) = (log.to_str().unwrap(), known.to_str().unwrap());
+    copy_tree(fixture("compacted_with_overlap").as_ref(), log.as_ref());
+    let errors = |report: &Value| {
+        let errors = report["findings"].as_array().unwrap().iter().filter(|f| f["severity"] == "error");
+        errors.map(|f| ["kind", "parent", "counter"].map(|key| f[key].clone())).collect::<Vec<_>>()
+    };
+    let whole = run_to(1, &["audit", "--json", "--write-baseline", known, log]).json();
+    assert_eq!(negatives(&whole)[0]["cause"]["rule"], "parent_recreated");
+    let before = fingerprints(&["--fail-on", "error", log]);
+
+    let mut db = Db::open(&std::path::Path::new(log).join("raft.db")).unwrap();
+    let mut transaction = Transaction::default();
+    (1..=90_u64).for_each(|index| transaction.delete("logs", &index.to_be_bytes()));
+    db.commit(transaction).unwrap();
+
+    let compacted = run_to(1, &["audit", "--json", log]).json();
+    assert_eq!(compacted["evidence"]["base"], json!({"kind": "snapshot", "index": 90, "term": 2}));
+    let found = errors(&compacted);
+    assert!(!found.is_empty() && errors(&whole).iter().all(|fault| found.contains(fault)), "{found:?}");
+    assert_eq!(negatives(&compacted)[0]["cause"]["rule"], "base");
+    assert!(fingerprints(&[log]).iter().all(|one| before.contains(one)));
+    let ran = run_to(0, &["audit", "--json", "--baseline", known, log]).json();
+    assert!(ran["findings"].as_array().unwrap().iter().all(|f| f["known"] == true), "{ran}");
+    let sarif = run_to(0, &["audit", "--format", "sarif", "--baseline", known, log]).json();
+    check_sarif(&sarif);
+    assert_eq!(sarif["runs"][0]["results"][0]["baselineState"], "unchanged");
+}
+
+#[test]
+fn junit_has_one_test_case_for_each_parent() {
+    let hey = fixture("horizontal_hey");
+    let junit = run_to(1, &["audit", "--format", "junit", &hey]).stdout;
+    assert!(junit.starts_with("<?xml"), "{junit}");
+    let cases: Vec<&str> = junit.split("<testcase ").skip(1).map(|case| case.split('>').next().unwrap()).collect();
+    let parents = ["default\" name=\"horizontal_hey\"", "prod\" name=\"invoice_mailer\"/", "log\" name=\"entries\"/"];
+    assert_eq!(cases, parents.map(|case| format!("classname=\"{case}")));
+    assert_eq!(junit.matches("<failure ").count(), 2);
+    assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
 }
 
 #[test]

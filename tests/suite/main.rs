@@ -6,6 +6,8 @@
 mod audit_findings;
 mod audit_mutations;
 mod bad_input;
+#[cfg(unix)]
+mod ci_docs;
 mod cli_audit;
 mod cli_export;
 mod cli_ledger;

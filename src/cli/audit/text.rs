@@ -95,7 +95,9 @@ fn verdict(text: &mut String, report: &Report, fail_on: Severity, style: &Style)
     let word = table::painted(word, Some(tone), style.color);
     let _ = writeln!(text, "{word}: {}", words::counts(report));
     if report.verdict == Verdict::Clean && (warnings > 0 || errors > 0 || notes > 0) {
-        line(text, 0, &format!("nothing at or above {}", fail_on.name()), style);
+        let known = report.findings.iter().any(|r| r.known && r.finding.severity >= fail_on);
+        let known = if known { " that the baseline does not list" } else { "" };
+        line(text, 0, &format!("nothing at or above {}{known}", fail_on.name()), style);
     }
     if !report.complete {
         line(text, 0, "the evidence is not complete: a fault could hide where it cannot be read", style);
