@@ -125,7 +125,8 @@ fn headline(finding: &Finding) -> String {
 
 /// The job, parent or group that a finding is about, with its namespace unless that is `default`.
 pub fn subject(finding: &Finding) -> String {
-    let name = finding.parent.as_deref().or(finding.job.as_deref()).unwrap_or_default();
+    // With both, it is about a child.
+    let name = finding.job.as_deref().or(finding.parent.as_deref()).unwrap_or_default();
     let namespace = finding.namespace.as_deref().filter(|n| *n != "default");
     let name = match namespace {
         Some(namespace) if !name.is_empty() => format!("{namespace}/{name}"),

@@ -119,7 +119,7 @@ pub(super) fn message(finding: &Finding) -> String {
     let at = &finding.at;
     let entry = crate::entry::message_type::short(&at.entry);
     let place = format!("index {}, term {}{}{entry}", at.index, at.term, if entry.is_empty() { "" } else { ", " });
-    let subject = match (&finding.namespace, finding.parent.as_ref().or(finding.job.as_ref())) {
+    let subject = match (&finding.namespace, finding.job.as_ref().or(finding.parent.as_ref())) {
         (Some(namespace), Some(job)) => format!("{namespace}/{job}: "),
         _ => String::new(),
     };

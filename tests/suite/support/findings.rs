@@ -135,6 +135,11 @@ fn of_case(finding: &Value) -> Finding {
     }
     put_entry(&mut ours, "entry", &finding["entry_type"]);
     put_entry(&mut ours, "until_entry", &finding["until_entry_type"]);
+    if matches!(kind, "undecodable_entry" | "unknown_type")
+        && let Some(number) = finding.get("type").filter(|number| number.is_u64())
+    {
+        ours.insert("type".into(), number.clone());
+    }
     if finding.get("partial_effect").is_some() {
         ours.insert("partial".into(), json!(true));
     }
@@ -179,6 +184,43 @@ fn put_entry(ours: &mut Finding, key: &str, recorded: &Value) {
             ours.insert(key.into(), json!(format!("{name}RequestType")));
         }
     }
+}
+
+/// The severities and the exit code that the contract gives to what an audit printed (contract.md 2 and 3), and what
+/// differs from them.
+pub fn misjudged(audit: &Value, code: i32) -> Vec<String> {
+    let (mut told, mut fails, mut unsure) = (Vec::new(), false, false);
+    for finding in audit["findings"].as_array().unwrap() {
+        let (kind, severity) = (finding["kind"].as_str().unwrap(), finding["severity"].as_str().unwrap());
+        let ignored = finding["ignore_flag"] == json!(true);
+        let due: &[&str] = match kind {
+            "negative" | "drift" | "snapshot_mismatch" | "gap" | "term_regression" | "key_mismatch" | "checksum" => {
+                &["error"]
+            }
+            "undecodable_entry" | "unknown_type" if ignored => &["note"],
+            "undecodable_entry" | "unknown_type" => &["error"],
+            "group_drift" | "status_mismatch" | "summary_shape" => &["warning"],
+            "rejected_entry" => &["note", "warning"],
+            "orphan" => &["note"],
+            _ => &[],
+        };
+        if !due.contains(&severity) {
+            told.push(format!("  {finding}: not of this severity"));
+        }
+        let about_evidence =
+            ["undecodable_entry", "unknown_type", "gap", "term_regression", "key_mismatch", "checksum"].contains(&kind);
+        unsure |= about_evidence && !ignored;
+        fails |= !about_evidence && severity != "note";
+    }
+    let (due, verdict) = match (fails, unsure) {
+        (true, _) => (1, "findings"),
+        (false, true) => (3, "inconclusive"),
+        (false, false) => (0, "clean"),
+    };
+    if (code, &audit["verdict"], &audit["complete"]) != (due, &json!(verdict), &json!(!unsure)) {
+        told.push(format!("  ended with {code}, {}, complete {}", audit["verdict"], audit["complete"]));
+    }
+    told
 }
 
 /// Tells each finding that is on one side only, or has another value where the expected one has one.
