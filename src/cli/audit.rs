@@ -218,10 +218,18 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
     audited.findings.sort_by_key(|finding| finding.at.index);
     let (from, last) = (if replay.from_asked { replay.range.0 } else { Index(0) }, replay.last());
     let wanted = |f: &Finding| f.at.index >= from && (f.is_about_evidence() || matches(&asked.rows, f, last));
+    // Damage before the range is not listed, and yet a fault in the range could hide behind it.
+    let damaged = audited.findings.iter().find(|f| f.is_about_evidence() && f.at.index < from);
+    if let Some(finding) = damaged {
+        let (kind, index) = (finding.kind.name().replace('_', " "), finding.at.index);
+        let text = format!("{kind} at index {index}, before the range: a fault in the range could hide behind it");
+        replay.reporter().warn(text);
+    }
+    let sound = damaged.is_none() && ended.unsure.is_empty() && ended.reached.stopped_by.is_none();
     audited.findings.retain(wanted);
     asked.rows.tell_strangers_to(replay.state(), replay.reporter());
     let summary = summary(replay, &audited, &ended);
-    let reaches = ended.reached.stopped_by.is_none() && !replay.blind && ended.unsure.is_empty();
+    let reaches = sound && !replay.blind && !replay.begins_before_base;
     let mut report = Report::new(summary, audited, &asked.judging(), reaches);
     if asked.prove {
         let findings = report.findings.iter_mut().map(|reported| &mut reported.finding);

@@ -184,6 +184,15 @@ pub fn first_since(
     })
 }
 
+/// True when a time lies before the entry `first` was appended; false where the log does not know.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn is_before(log: &dyn Log, time: Timestamp, first: Index, last: Index) -> Result<bool, Error> {
+    let found = around(log, time, first, last)?;
+    Ok(found.before.is_none() && found.first_timed == Some(first))
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::RangeInclusive;

@@ -250,6 +250,20 @@ impl Range {
         self.from.is_some()
     }
 
+    /// True when the range was asked to begin before `base`: what happened up to there is not in the evidence.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn begins_before(&self, log: &dyn Log, base: Index, last: Index) -> Result<bool, Error> {
+        match self.from {
+            _ if base == Index(0) => Ok(false),
+            Some(End::Index(IndexExpr::At(n))) => Ok(n < base.0),
+            Some(End::Time(time)) => index_expr::is_before(log, time, base.next(), last),
+            // What counts back from the end and does not reach is an error before it comes to this.
+            Some(End::Index(_)) | None => Ok(false),
+        }
+    }
+
     /// The ends where they are plain indexes or left open, which need no log to be known.
     pub fn plain(&self) -> Option<(Index, Index)> {
         let plain = |end: Option<End>, open: u64| match end {

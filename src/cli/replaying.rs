@@ -133,6 +133,8 @@ pub struct Prepared<'r> {
     pub range: (Index, Index),
     /// There was no state to start from, so the replay started from nothing.
     pub blind: bool,
+    /// The range was asked to begin before the base, where nothing can be found.
+    pub begins_before_base: bool,
     /// Rows from the range's beginning are wanted, without the base's (`--from-index`, `--since`).
     pub from_asked: bool,
     /// What was altered, a phrase each: with anything in it, what comes of the replay is no evidence.
@@ -218,6 +220,7 @@ pub fn prepare<'r>(
     if let Base::Snapshot(index) = base {
         notes.note(format!("the replay starts from the snapshot at index {index}"));
     }
+    let begins_before_base = wanted == Wanted::Findings && range.begins_before(&*evidence.log, base.index(), last)?;
     let mut start = start::at(&evidence, base, &chosen.rules, notes)?;
     start.fsm.name_restarts(options.types.lookup(restart::NAME));
     Ok(Some(Prepared {
@@ -228,6 +231,7 @@ pub fn prepare<'r>(
         holes: held.holes,
         range: found,
         blind: false,
+        begins_before_base,
         from_asked: range.has_from(),
         altered,
         chosen,
@@ -321,6 +325,7 @@ fn blind<'r>(
         holes: Vec::new(),
         range: found,
         blind: true,
+        begins_before_base: false,
         from_asked: range.has_from(),
         altered,
         chosen,

@@ -3,7 +3,9 @@
 use crate::common;
 
 use crate::common::{check_sarif, check_schema, copy_tree, fixture, refused, run_to};
-use crate::support::synth::bolt::{Db, Transaction};
+use crate::support::synth::bolt::{Db, Layout, Transaction};
+use crate::support::synth::history::{Entry, History, Plot};
+use crate::support::synth::{envelope, put};
 use serde_json::{Value, json};
 
 fn negatives(report: &Value) -> Vec<&Value> {
@@ -247,4 +249,67 @@ fn whoever_sent_the_guilty_entry_is_named_where_the_log_knows_the_token() {
     assert_eq!(guilty("SECRET-AUTH-0029").get("by"), None);
     let text = common::run(&["audit", "--patch", &patch, &case]).stdout;
     assert!(text.contains("status \"running\", sent by ci"), "{text}");
+}
+
+/// A healthy log of 120 entries, put right or wrong by `edit`.
+fn made(edit: impl FnOnce(&mut Vec<Entry>, &mut Transaction)) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("raft.db");
+    let (mut entries, mut transaction) = (History::new(Plot::default()).take(120).collect(), Transaction::default());
+    edit(&mut entries, &mut transaction);
+    entries.iter().for_each(|entry| put(&mut transaction, entry));
+    Db::create(&path, Layout::default()).unwrap().commit(transaction).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (dir, path)
+}
+
+#[test]
+fn where_a_fault_could_hide_the_verdict_is_inconclusive() {
+    let sure = made(|_, _| {});
+    run_to(0, &["audit", &sure.1]);
+    let unsure = [
+        ("gap", made(|entries, _| drop(entries.drain(59..62)))),
+        ("term_regression", made(|entries, _| entries[70..].iter_mut().for_each(|entry| entry.term = 1))),
+        ("undecodable_entry", made(|entries, _| entries[80].data.truncate(20))),
+        ("undecodable_entry", made(|entries, _| entries[80].data.clear())),
+        ("unknown_type", made(|entries, _| entries[80].data[0] = 78)),
+        (
+            "key_mismatch",
+            made(|entries, transaction| {
+                let entry = entries.remove(80);
+                transaction.put("logs", &81_u64.to_be_bytes(), envelope(&Entry { index: 999, ..entry }));
+            }),
+        ),
+    ];
+    for (kind, (_dir, log)) in &unsure {
+        let report = run_to(3, &["audit", "--json", log]).json();
+        check_schema("audit", &report);
+        assert_eq!((&report["verdict"], &report["complete"]), (&json!("inconclusive"), &json!(false)), "{kind}");
+        assert!(report["findings"].as_array().unwrap().iter().any(|f| f["kind"] == *kind), "{kind}: {report}");
+        let allowed = run_to(0, &["audit", "--allow-incomplete", log]);
+        assert!(allowed.stderr.contains("incomplete"), "{}", allowed.stderr);
+        run_to(0, &["audit", "--exit-zero", log]);
+        // It can hide outside the window as well.
+        run_to(3, &["audit", "--from-index", "100", log]);
+    }
+}
+
+#[test]
+fn a_window_that_begins_before_the_base_is_inconclusive_and_one_behind_it_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().to_str().unwrap();
+    copy_tree(fixture("compacted_with_overlap").as_ref(), dir.path());
+    let mut db = Db::open(&dir.path().join("raft.db")).unwrap();
+    let mut transaction = Transaction::default();
+    (1..=90_u64).for_each(|index| transaction.delete("logs", &index.to_be_bytes()));
+    db.commit(transaction).unwrap();
+    let run = |code: i32, rest: &[&str]| {
+        let only = ["audit", "--json", "--filter", "parent=nobody", log];
+        run_to(code, &[&only, rest].concat()).json()["verdict"].clone()
+    };
+    assert_eq!(run(0, &[]), "clean");
+    assert_eq!(run(3, &["--from-index", "20"]), "inconclusive");
+    assert_eq!(run(3, &["--since", "2026-02-03T00:00:00Z"]), "inconclusive");
+    assert_eq!(run(0, &["--from-index", "20", "--allow-incomplete"]), "inconclusive");
+    assert_eq!(run(0, &["--from-index", "100"]), "clean");
 }

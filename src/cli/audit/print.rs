@@ -45,7 +45,7 @@ pub fn report(report: &Report, options: &Options) -> Result<(), Error> {
     let output = &options.output;
     match (options.special, output.style.format) {
         (Some(Special::Sarif), _) => {
-            let json = serde_json::to_vec(&sarif::log(report, options.baseline.is_some()))
+            let json = serde_json::to_vec(&sarif::log(report, options.asked.baseline.is_some()))
                 .map_err(|e| Error::Internal(e.to_string()))?;
             render::document(&output.style, &json, output.stdout())
         }
