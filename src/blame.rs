@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::audit::finding::Counter;
+use crate::entry::message::Message;
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::LogType;
 use crate::fsm::row::Children;
@@ -116,6 +117,15 @@ impl Blame {
         }
     }
 
+    /// What stood before does not stand any more, even where the numbers happen to be the same: the summary was removed
+    /// or made, or a reconcile counted the children, and with them paid for every decrement that had no increment.
+    fn begins_anew(&self, entry: &Replayed<'_>) -> bool {
+        let Some(row) = entry.net.summaries.iter().find(|row| *row.key == self.parent) else { return false };
+        let reconciled = matches!(entry.message, Some(Ok(Message::ReconcileJobSummaries(_))));
+        let owes = |account: &Account| account.units.iter().any(|(change, ..)| *change < 0);
+        row.before.is_none() || row.after.is_none() || reconciled && self.counters.iter().any(owes)
+    }
+
     /// The accounts again from what is stored, where that is not what they add up to.
     fn settle(&mut self, state: &State, at: &At) {
         let stored = state.summary(&self.parent).and_then(|summary| summary.children).unwrap_or_default();
@@ -154,6 +164,9 @@ impl Subscriber for Blame {
             (kind, _) => kind.name(),
         };
         let at = At { index: record.index, term: record.term, entry: name };
+        if self.begins_anew(&entry) {
+            self.counters = Default::default();
+        }
         for count in &entry.step.moves {
             if count.parent != self.parent {
                 continue;

@@ -221,6 +221,35 @@ fn blame_names_an_entry_for_each_unit_and_each_decrement_without_one() {
 }
 
 #[test]
+fn a_purge_or_a_reconcile_settles_what_was_owed_even_where_the_number_stays() {
+    // After 1610 Running is 0: a decrement that had no increment, and an increment.
+    let owed = on_hey(0, &["blame", "horizontal_hey", "--last-index", "1610", "--format", "ndjson"]).ndjson();
+    let running = |units: &[Value]| units.iter().filter(|unit| unit["counter"] == "Running").count();
+    assert_eq!(running(&owed), 2);
+    let all =
+        ["logs", "--last-index", "1610", "--format", "ndjson", "--unsafe-show-secrets", &fixture("horizontal_hey")];
+    let log = run_to(0, &all).stdout;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log.ndjson");
+    let after = |entries: &[Value]| {
+        let lines = entries.iter().zip(1611..).map(|(entry, index)| {
+            let (kind, body) = (&entry[0], &entry[1]);
+            let entry = json!({"LogType": "LogCommand", "Term": 3, "Index": index, "CommandType": kind, "Body": body});
+            format!("{entry}\n")
+        });
+        std::fs::write(&file, log.clone() + &lines.collect::<String>()).unwrap();
+        let args = ["blame", "horizontal_hey", "--rules", "1.0.4", "--format", "ndjson", file.to_str().unwrap()];
+        run_to(0, &args).ndjson()
+    };
+    let healed = after(&[json!(["ReconcileJobSummariesRequestType", {}])]);
+    assert!(healed.iter().all(|unit| unit["change"] == 1), "{healed:?}");
+    let purge = json!(["JobDeregisterRequestType", {"JobID": "horizontal_hey", "Namespace": "default", "Purge": true}]);
+    let job = json!({"ID": "horizontal_hey", "Namespace": "default", "Type": "batch", "ParameterizedJob": {}});
+    let register = json!(["JobRegisterRequestType", {"Namespace": "default", "Job": job}]);
+    assert_eq!(after(&[purge, register]), [json!(0); 0], "a new summary owes nothing");
+}
+
+#[test]
 fn blame_adds_up_for_every_parent_of_every_case() {
     for case in [
         "healed_by_reconcile",

@@ -39,6 +39,7 @@ mod ledger_audit;
 mod ledger_docs;
 mod ledger_file;
 mod ledger_kept;
+mod ledger_killed;
 mod ledger_rows;
 mod readme;
 mod recorded_answers;
