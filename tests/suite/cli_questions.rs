@@ -246,7 +246,7 @@ fn a_purge_or_a_reconcile_settles_what_was_owed_even_where_the_number_stays() {
     let purge = json!(["JobDeregisterRequestType", {"JobID": "horizontal_hey", "Namespace": "default", "Purge": true}]);
     let job = json!({"ID": "horizontal_hey", "Namespace": "default", "Type": "batch", "ParameterizedJob": {}});
     let register = json!(["JobRegisterRequestType", {"Namespace": "default", "Job": job}]);
-    assert_eq!(after(&[purge, register]), [json!(0); 0], "a new summary owes nothing");
+    assert!(after(&[purge, register]).is_empty(), "a new summary owes nothing");
 }
 
 #[test]
