@@ -35,6 +35,11 @@ pub trait Target {
     /// True when a bar can be drawn.
     fn is_terminal(&self) -> bool;
 
+    /// True while somebody else draws on the terminal.
+    fn is_taken(&self) -> bool {
+        false
+    }
+
     /// Writes one line.
     fn line(&self, text: &str);
 }
@@ -108,6 +113,9 @@ impl<'t> Progress<'t> {
     fn look_at(&mut self, elapsed: Duration) {
         if elapsed < self.next_look {
             return;
+        }
+        if self.target.is_taken() {
+            return self.finish();
         }
         let (total, what) = (self.total(), self.what);
         match &mut self.look {

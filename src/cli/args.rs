@@ -82,7 +82,7 @@ pub enum Command {
 /// `completions SHELL`.
 #[derive(Args, Debug)]
 #[command(before_help = "Examples:
-  raftscope completions bash > /etc/bash_completion.d/raftscope
+  raftscope completions bash > ~/.local/share/bash-completion/completions/raftscope
   raftscope completions zsh > ~/.zfunc/_raftscope
   raftscope completions fish > ~/.config/fish/completions/raftscope.fish")]
 pub struct CompletionsArgs {
@@ -397,7 +397,7 @@ pub struct WhyArgs {
 #[command(override_usage = "raftscope blame [OPTIONS] JOB [PATH]")]
 #[command(before_help = "Examples:
   raftscope blame report server/raft
-  raftscope blame report --namespace prod --last-index 1700 server/raft
+  raftscope blame report --namespace default --last-index 1700 server/raft
   raftscope blame report --jq '.units[] | select(.counter == \"Running\") | .index' server/raft")]
 pub struct BlameArgs {
     /// A parent's ID, and what holds the log, `.` by default.

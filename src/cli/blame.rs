@@ -138,7 +138,12 @@ fn choose(names: &[JobKey], options: &Options, state: &State) -> Result<usize, E
         [] => {
             let parents: Vec<String> =
                 state.jobs().filter(|job| job.is_parent()).map(|j| j.key.id.to_string()).collect();
-            let hint = suggest::hint(&options.job, parents.iter().map(String::as_str));
+            let elsewhere = state.jobs().filter(|job| job.is_parent() && *job.key.id == *options.job);
+            let elsewhere: Vec<String> = elsewhere.map(|job| job.key.namespace.to_string()).collect();
+            let hint = match elsewhere.as_slice() {
+                [] => suggest::hint(&options.job, parents.iter().map(String::as_str)),
+                spaces => format!("; it is in namespace {}", spaces.join(", ")),
+            };
             let place = options.namespace.as_ref().map(|n| format!(" in namespace {n}")).unwrap_or_default();
             Err(Error::Usage(format!("blame: there is no job `{}`{place} in this log{hint}", options.job)))
         }

@@ -27,6 +27,7 @@ mod man;
 mod onedash;
 mod operands;
 mod options;
+mod pager;
 mod replaying;
 mod report;
 mod reporter;
@@ -89,11 +90,14 @@ fn run(command: Command) -> Exit {
         Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
         Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
     };
+    let result = result.and_then(|exit| pager::finish().map_err(Error::Output).map(|()| exit));
     ended(&reporter, result)
 }
 
 /// Reports what ended a run, if anything is to be said.
 fn ended(reporter: &Reporter, result: Result<Exit, Error>) -> Exit {
+    // What was printed before an error stands before it.
+    let _ = pager::finish();
     result.unwrap_or_else(|e| {
         reporter.error(&e);
         e.exit()

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::args::{ColorWhen, FeedbackArgs, FilterArgs, LookArgs, OutputArgs, RangeArgs};
 use super::index_expr::{self, IndexExpr};
+use super::pager::{self, Out};
 use super::reporter::Reporter;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
@@ -94,6 +95,9 @@ impl Output {
             let option = if jq.is_some() { "--jq" } else { "--pretty" };
             return Err(usage(format!("{option} needs JSON; leave --format out, or use --format json or ndjson")));
         }
+        if !look.no_pager {
+            pager::allow();
+        }
         let style = Style {
             format,
             pretty: look.pretty,
@@ -113,7 +117,7 @@ impl Output {
     /// Standard output, buffered.
     pub fn stdout(&self) -> Box<dyn Write> {
         const BUFFER: usize = 256 * 1024;
-        Box::new(std::io::BufWriter::with_capacity(BUFFER, std::io::stdout().lock()))
+        Box::new(std::io::BufWriter::with_capacity(BUFFER, Out))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use super::args::FeedbackArgs;
+use super::pager;
 use crate::error::Error;
 use crate::notes::{Level, Notes};
 use crate::progress::{Progress, Target, When};
@@ -60,8 +61,7 @@ impl Reporter {
 
     /// Prints a line of other people's making, harmless but else as it is.
     pub fn plain(&self, text: &str) {
-        // Nobody is left to tell when stderr is closed; so below.
-        let _ = writeln!(std::io::stderr(), "{}", visible(text));
+        say(&visible(text));
     }
 
     /// Prints help where no command was given.
@@ -71,11 +71,15 @@ impl Reporter {
 
     fn write(&self, word: &str, code: &str, text: &str) {
         let text = visible(text);
-        let _ = if self.color {
-            writeln!(std::io::stderr(), "\x1b[{code}m{word}\x1b[0m: {text}")
-        } else {
-            writeln!(std::io::stderr(), "{word}: {text}")
-        };
+        say(&if self.color { format!("\x1b[{code}m{word}\x1b[0m: {text}") } else { format!("{word}: {text}") });
+    }
+}
+
+/// Writes a line on stderr; behind the output, where a pager holds that.
+fn say(line: &str) {
+    if !pager::keeps(line) {
+        // Nobody is left to tell when stderr is closed.
+        let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
@@ -95,6 +99,10 @@ impl Notes for &Reporter {
 impl Target for Reporter {
     fn is_terminal(&self) -> bool {
         std::io::stderr().is_terminal()
+    }
+
+    fn is_taken(&self) -> bool {
+        pager::is_running()
     }
 
     fn line(&self, text: &str) {

@@ -18,7 +18,7 @@ use crate::filter::{Facts, JobFact, carried};
 use crate::fsm::outcome::CountMove;
 use crate::redact::{Place, Redactor};
 use crate::render::json_text::{self, Object};
-use crate::render::text::visible;
+use crate::render::text::{hanging, visible};
 use crate::render::{self, Format};
 use crate::why::{Seen, Sender, Watch, sender};
 
@@ -123,7 +123,7 @@ impl<'s> Told<'s> {
             Format::Json => render::document(style, &self.json(), options.output.stdout()),
             Format::Table => {
                 let mut out = options.output.stdout();
-                out.write_all(self.text().as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)?;
+                out.write_all(self.text(style.width).as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)?;
                 drop(out);
                 if self.changes.is_empty() { Ok(()) } else { self.rows(options) }
             }
@@ -180,9 +180,11 @@ impl<'s> Told<'s> {
     }
 
     /// What stands above the table of changes.
-    fn text(&self) -> String {
+    fn text(&self, width: Option<usize>) -> String {
         let end = if self.changes.is_empty() { "changed: nothing\n" } else { "\n" };
-        self.lines().iter().map(|line| format!("{}\n", visible(line))).chain([end.to_owned()]).collect()
+        let lines = self.lines();
+        let told = lines.iter().flat_map(|line| hanging(&visible(line), width)).map(|line| format!("{line}\n"));
+        told.chain([end.to_owned()]).collect()
     }
 
     /// What is told in sentences: the entry itself first, then its sender, what it carries and what became of it.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement, presets};
+use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, Width, presets};
 use unicode_width::UnicodeWidthStr;
 
 use super::text::visible;
@@ -80,8 +80,15 @@ impl<'w> Table<'w> {
         } else {
             table.force_no_tty();
         }
-        for (column, shape) in table.column_iter_mut().zip(self.shape.table) {
-            column.set_padding((0, 2));
+        let widths = widths(self.shape, &self.held, Some(width));
+        let last = self.shape.table.len().saturating_sub(1);
+        for (i, (column, shape)) in table.column_iter_mut().zip(self.shape.table).enumerate() {
+            let padding = if i < last { 2 } else { 0 };
+            column.set_padding((0, padding));
+            // Only the widest columns give way, so that numbers and names of entries stay whole.
+            let own = widths.get(i).copied().unwrap_or(1).max(1);
+            let own = u16::try_from(own).unwrap_or(u16::MAX).saturating_add(padding);
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(own)));
             if shape.number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -100,7 +107,7 @@ impl<'w> Table<'w> {
             }));
         }
         for line in table.lines() {
-            io(self.out.write_all(line.trim_end_matches(' ').as_bytes()).and_then(|()| self.out.write_all(b"\n")))?;
+            io(writeln!(self.out, "{}", without_end(&line)))?;
         }
         Ok(())
     }
@@ -132,6 +139,25 @@ impl Rows for Table<'_> {
         }
         io(self.out.flush())
     }
+}
+
+/// A line without the blanks at its end, behind or before the codes that end a colour.
+fn without_end(line: &str) -> String {
+    let (mut text, mut codes) = (line, String::new());
+    loop {
+        text = text.trim_end_matches(' ');
+        match text.rfind("\x1b[").map(|at| text.split_at(at)) {
+            Some((before, code)) if code.ends_with('m') && code.get(2..code.len() - 1).is_some_and(is_digits) => {
+                text = before;
+                codes.insert_str(0, code);
+            }
+            _ => return format!("{text}{codes}"),
+        }
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b';')
 }
 
 /// The widths that the columns need, and on a terminal no more than it has: the widest give way.
@@ -192,4 +218,57 @@ pub fn painted(text: &str, tone: Option<Tone>, color: bool) -> String {
         Some(Tone::Plain) => "",
     };
     if color && !code.is_empty() && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::render::{Column, Format};
+
+    static SHAPE: Shape = Shape { table: &[Column::number("N"), Column::text("Name")], csv: &[] };
+
+    struct Numbered(u32);
+
+    impl Row for Numbered {
+        fn json(&self, _: &mut Vec<u8>) {}
+
+        fn cells(&self) -> Vec<Cell> {
+            vec![self.0.to_string().into(), "web".into()]
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Sink(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn beyond_a_thousand_rows_each_is_written_as_it_comes() {
+        for width in [None, Some(80)] {
+            let style = Style { format: Format::Table, pretty: false, raw: false, color: false, width, jq: None };
+            let sink = Sink::default();
+            let mut table = Table::new(&style, &SHAPE, Box::new(sink.clone()));
+            let lines = || sink.0.borrow().iter().filter(|byte| **byte == b'\n').count();
+            for n in 0..5000 {
+                table.row(&Numbered(n)).unwrap();
+                let n = n as usize;
+                assert_eq!(lines(), if n < HELD_BACK { 0 } else { n + 2 }, "a heading and every row so far");
+            }
+            assert!(table.held.is_empty());
+            table.finish().unwrap();
+            assert_eq!(lines(), 5001);
+        }
+    }
 }

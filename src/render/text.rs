@@ -57,6 +57,14 @@ pub fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     lines
 }
 
+/// The same, with every line but the first set in.
+pub fn hanging(text: &str, width: Option<usize>) -> Vec<String> {
+    const INDENT: usize = 4;
+    let mut lines = wrapped(text, width.map(|width| width.saturating_sub(INDENT).max(20)));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, &" ".repeat(INDENT)));
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::{visible, wrapped};

@@ -41,6 +41,10 @@ fn a_slip_in_a_filter() {
 
 #[test]
 fn a_slip_in_the_name_of_a_job() {
+    refused(
+        &["blame", "horizontal_hey", "--namespace", "prod", &hey()],
+        &["in namespace prod", "it is in namespace default"],
+    );
     refused(&["blame", "horizontal_hye", &hey()], &["no job `horizontal_hye`", "did you mean `horizontal_hey`?"]);
     refused(
         &["report", "-o", "-", "--job", "horizontal_hye", &hey()],

@@ -144,6 +144,9 @@ pub struct LookArgs {
     /// Show tokens, keys, environments and other secrets.
     #[arg(long)]
     pub unsafe_show_secrets: bool,
+    /// Print straight to the terminal, and not through $RAFTSCOPE_PAGER, $PAGER or less where the output is longer.
+    #[arg(long)]
+    pub no_pager: bool,
 }
 
 /// What to say on stderr.

@@ -67,10 +67,11 @@ fn paragraph(text: &mut String, reported: &Reported, told: &mut HashSet<String>,
         Severity::Warning => Tone::Doubtful,
         Severity::Note => Tone::Dim,
     };
-    let _ = write!(text, "{}: ", table::painted(words.severity.name(), Some(tone), style.color));
+    let word = words.severity.name();
     let mut first = String::new();
-    line(&mut first, 4, &words.headline, style);
-    text.push_str(first.trim_start());
+    line(&mut first, 4, &format!("{word}: {}", words.headline), style);
+    text.push_str(&table::painted(word, Some(tone), style.color));
+    text.push_str(first.trim_start().strip_prefix(word).unwrap_or(&first));
     if let Some(cause) = &words.cause {
         line(text, 4, cause, style);
     }

@@ -14,6 +14,7 @@ use crate::audit::finding::{Fingerprint, Severity};
 use crate::audit::report::{Report, Reported};
 use crate::cli::args::WatchArgs;
 use crate::cli::options::{self, Output, Range, Rows};
+use crate::cli::pager;
 use crate::cli::replaying::Replaying;
 use crate::cli::reporter::Reporter;
 use crate::error::Error;
@@ -35,6 +36,7 @@ fn checked(args: &WatchArgs, reporter: &Reporter) -> Result<(Options, Duration),
     if matches!(output.style.format, Format::Json | Format::Csv) {
         return Err(Error::Usage("watch prints findings as they come: use --format table or ndjson".into()));
     }
+    pager::never();
     if args.filter.limit.is_some() {
         return Err(Error::Usage("watch ends on Ctrl-C and not after some rows: leave --limit out".into()));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Options, by_id, print};
 use crate::cli::audit::watch::interrupts;
+use crate::cli::pager;
 use crate::cli::replaying::{self, Wanted};
 use crate::cli::reporter::Reporter;
 use crate::error::Error;
@@ -20,6 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Prints the steps of the restart as they come, until it ends or Ctrl-C.
 pub fn run(options: &Options, id: &str, reporter: &Reporter) -> Result<Exit, Error> {
+    pager::never();
     if !matches!(options.output.style.format, Format::Table | Format::Ndjson) {
         return Err(Error::Usage("--follow prints steps as they come: use --format table or ndjson".into()));
     }

@@ -49,6 +49,9 @@
       this.high = Number(figure.dataset.high);
       this.from = Number(figure.dataset.from);
       this.to = Number(figure.dataset.to);
+      this.first = [this.from, this.to];
+      this.caption = figure.querySelector("figcaption strong");
+      this.title = this.caption.textContent;
       this.area = figure.querySelector("svg.area");
       this.readout = figure.querySelector(".readout");
       this.cross = document.createElementNS(SVG, "line");
@@ -160,6 +163,8 @@
       this.ticks();
       this.declutter();
       this.figure.querySelector(".shown").textContent = this.from + " to " + this.to;
+      const whole = this.from === this.low && this.to === this.high;
+      this.caption.textContent = whole ? "The whole log" : this.from === this.first[0] && this.to === this.first[1] ? this.title : "A part of the log";
       this.cross.setAttribute("visibility", "hidden");
     }
 
