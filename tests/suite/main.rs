@@ -23,6 +23,7 @@ mod committed;
 mod common;
 mod compare_servers;
 mod costs;
+mod docs;
 mod entry_bodies;
 mod evidence_damage;
 mod evidence_forms;
@@ -34,6 +35,8 @@ mod evidence_raftdb;
 mod evidence_timelines;
 mod evidence_untouched;
 mod evidence_wal_damage;
+#[cfg(unix)]
+mod help_examples;
 mod investigation;
 mod ledger_audit;
 mod ledger_docs;
@@ -41,7 +44,7 @@ mod ledger_file;
 mod ledger_kept;
 mod ledger_killed;
 mod ledger_rows;
-mod readme;
+
 mod recorded_answers;
 mod refusals;
 mod replay_equals_nomad;
@@ -56,6 +59,8 @@ mod state_rows;
 mod support;
 mod synth;
 mod ten_mistakes;
+#[cfg(unix)]
+mod terminal;
 #[cfg(unix)]
 mod watch;
 mod what_if;
