@@ -23,6 +23,7 @@ mod committed;
 mod common;
 mod compare_servers;
 mod costs;
+mod deploy;
 mod docs;
 mod entry_bodies;
 mod evidence_damage;
