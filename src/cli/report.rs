@@ -1,6 +1,6 @@
 //! `report`: the audit as one HTML page for people who do not have raftscope.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,28 @@ use super::reporter::Reporter;
 use super::why::Told;
 use crate::audit::finding::{Finding, Severity, Until};
 use crate::audit::report::Report;
-use crate::audit::words;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::notes::Notes;
 use crate::redact::Redactor;
 use crate::render::{Row, html};
-use crate::report::thin::{Thinned, thin};
-use crate::report::track::{Change, Tracks, Wanted as WantedParents};
-use crate::report::{Chart, Event, EventKind, Explained, Page, parent_of};
+use crate::report::fit::{self, Found, Room};
+use crate::report::track::{Tracks, Wanted as WantedParents};
+use crate::report::{Event, EventKind, Explained, parent_of};
 use crate::suggest;
 use crate::types::{Index, JobKey};
 use crate::why::Watch;
 
-/// So many parents with findings are drawn, and so many others; more would be more than a page.
-const FOUND: usize = 24;
-const OTHERS: usize = 150;
-/// So many changes are drawn in all, and so many of one parent.
-const CHANGES: usize = 12_000;
-const CHANGES_OF_ONE: usize = 4_000;
-/// So many findings are listed, and so many entries explained, each with so many rows of so many letters.
-const FINDINGS: usize = 250;
+/// A page is smaller than this, in bytes, so that it can be sent around.
+const LARGEST: usize = 2_000_000;
+/// It is tried with all the room that there is, then with half of it, and so on.
+const PARTS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// So many entries are explained, each with so many rows of so many letters.
 const ENTRIES: usize = 60;
 const ROWS: usize = 24;
 const LETTERS: usize = 160;
+/// More marks of one kind than this tell nobody anything.
+const MARKS: usize = 1000;
 
 /// What `report` was asked for.
 #[derive(Debug)]
@@ -100,12 +98,20 @@ fn report(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
     let asked = &options.asked;
     let prepared = replaying::prepare(&asked.path, &asked.replaying, &asked.range, Wanted::Findings, reporter)?;
-    let page = match prepared {
+    let found = match prepared {
         Some(mut replay) => made(options, &mut replay)?,
         None => empty(audit::of_nothing(asked)?),
     };
-    let complete = page.report.complete;
-    write(&options.output, &html::page(&page))?;
+    let complete = found.report.complete;
+    let pages = PARTS.iter().map(|parts| html::page(&fit::page(&found, &Room::part(*parts))));
+    let mut page = String::new();
+    for smaller in pages {
+        page = smaller;
+        if page.len() < LARGEST {
+            break;
+        }
+    }
+    write(&options.output, &page)?;
     if options.output != Path::new("-") {
         notes.note(format!("the report is in {}", options.output.display()));
     }
@@ -115,68 +121,52 @@ fn report(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     Ok(if complete || asked.replaying.allow_incomplete { Exit::Success } else { Exit::Incomplete })
 }
 
-/// The page on a log without entries.
-fn empty(report: Report) -> Page {
-    Page {
-        counts: words::counts(&report),
+/// What there is to say of a log without entries.
+fn empty(report: Report) -> Found {
+    Found {
         report,
         every: Vec::new(),
+        parents: Vec::new(),
+        tracks: BTreeMap::new(),
         range: (Index(0), Index(0)),
-        found: Vec::new(),
-        others: Vec::new(),
         terms: Vec::new(),
         events: Vec::new(),
         entries: Vec::new(),
-        left_out: Vec::new(),
+        more_entries: false,
     }
 }
 
 /// Audits, and replays once more for what the findings are about.
-fn made(options: &Options, replay: &mut Prepared<'_>) -> Result<Page, Error> {
+fn made(options: &Options, replay: &mut Prepared<'_>) -> Result<Found, Error> {
     let mut report = audit::replayed(&options.asked, replay)?;
     let every: Vec<Finding> = report.findings.iter().map(|reported| reported.finding.clone()).collect();
     if !options.all {
         report.fold();
     }
-    let counts = words::counts(&report);
-    let mut left_out = Vec::new();
-    let limit =
-        options.asked.rows.limit.map_or(FINDINGS, |limit| usize::try_from(limit).unwrap_or(FINDINGS).min(FINDINGS));
-    if report.findings.len() > limit {
-        left_out.push(format!(
-            "{} findings are not listed here; `raftscope audit` lists them.",
-            report.findings.len() - limit
-        ));
-        report.findings.truncate(limit);
+    if let Some(limit) = options.asked.rows.limit {
+        report.findings.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
     let mut parents: Vec<JobKey> = Vec::new();
+    let mut known = BTreeSet::new();
     for parent in every.iter().filter(|f| f.severity > Severity::Note).filter_map(parent_of) {
-        if !parents.contains(&parent) {
+        if known.insert(parent.clone()) {
             parents.push(parent);
         }
     }
-    if parents.len() > FOUND {
-        let more = parents.len() - FOUND;
-        left_out.push(format!("{more} more parents with findings are not drawn; `--filter parent=NAME` draws one."));
-        parents.truncate(FOUND);
-    }
-    let wanted =
-        WantedParents { all: options.all, parents: parents.iter().cloned().collect(), ids: options.jobs.clone() };
+    let wanted = WantedParents { all: options.all, parents: known, ids: options.jobs.clone() };
     let mut tracks = Tracks::new(wanted, options.asked.rows.types.clone());
-    let entries = explained(options, &report, replay, &mut tracks, &mut left_out)?;
+    let (entries, more_entries) = explained(options, &report, replay, &mut tracks)?;
     no_such_job(options, &tracks, replay)?;
-    let (found, others) = charts(&parents, &every, &tracks, replay, &mut left_out);
     let first = if replay.from_asked { replay.range.0 } else { replay.base.0.max(Index(1)) };
-    Ok(Page {
+    Ok(Found {
         every,
+        parents,
         range: (first, tracks.reached().unwrap_or(first).max(first)),
-        found,
-        others,
         terms: tracks.terms().iter().filter(|span| span.last >= first).copied().collect(),
         events: events(&report, &tracks, replay),
+        tracks: tracks.into_tracks(),
         entries,
-        left_out,
-        counts,
+        more_entries,
         report,
     })
 }
@@ -187,9 +177,8 @@ fn explained(
     report: &Report,
     replay: &mut Prepared<'_>,
     tracks: &mut Tracks,
-    left_out: &mut Vec<String>,
-) -> Result<Vec<Explained>, Error> {
-    let (mut indexes, base) = (BTreeSet::new(), replay.base.0);
+) -> Result<(Vec<Explained>, bool), Error> {
+    let (mut indexes, mut more, base) = (BTreeSet::new(), false, replay.base.0);
     // Causes come before what only accompanies them, in case there are too many.
     let causes =
         report.findings.iter().flat_map(|r| [r.finding.cause.as_ref().map(|c| c.at.index), Some(r.finding.at.index)]);
@@ -201,9 +190,7 @@ fn explained(
         if indexes.len() < ENTRIES {
             indexes.insert(index);
         } else if !indexes.contains(&index) {
-            left_out.push(format!(
-                "Of the entries behind the findings {ENTRIES} are explained; `raftscope why INDEX` explains the others."
-            ));
+            more = true;
             break;
         }
     }
@@ -226,7 +213,7 @@ fn explained(
         });
     }
     replay.run_to(replay.range.1, tracks)?;
-    Ok(entries)
+    Ok((entries, more))
 }
 
 fn cut(text: &str) -> String {
@@ -251,62 +238,8 @@ fn no_such_job(options: &Options, tracks: &Tracks, replay: &Prepared<'_>) -> Res
     Err(Error::Usage(format!("--job: there is no parent `{missing}` in this log{hint}")))
 }
 
-/// The charts of the parents with findings, and of the others, each thinned to its share.
-fn charts(
-    parents: &[JobKey],
-    every: &[Finding],
-    tracks: &Tracks,
-    replay: &Prepared<'_>,
-    left_out: &mut Vec<String>,
-) -> (Vec<Chart>, Vec<Chart>) {
-    let from = if replay.from_asked { replay.range.0 } else { Index(0) };
-    let mut others: Vec<&JobKey> = tracks.tracks().keys().filter(|key| !parents.contains(key)).collect();
-    if others.len() > OTHERS {
-        left_out.push(format!(
-            "{} more parents without findings are not drawn; `--job NAME` draws one.",
-            others.len() - OTHERS
-        ));
-        others.truncate(OTHERS);
-    }
-    let share = (CHANGES / (parents.len() + others.len()).max(1)).min(CHANGES_OF_ONE);
-    let mut chart = |parent: &JobKey| -> Option<Chart> {
-        let all = tracks.tracks().get(parent)?;
-        let first = all.partition_point(|change: &Change| change.index <= from).saturating_sub(1);
-        let keep =
-            every.iter().filter(|f| parent_of(f).as_ref() == Some(parent)).flat_map(places).take(share / 4).collect();
-        let track = thin(all.get(first..).unwrap_or_default(), &keep, share);
-        left_out.extend(thinned(parent, &track));
-        Some(Chart { parent: parent.clone(), track })
-    };
-    (parents.iter().filter_map(&mut chart).collect(), others.into_iter().filter_map(&mut chart).collect())
-}
-
-/// The places of a finding that no thinning may lose.
-fn places(finding: &Finding) -> Vec<Index> {
-    let until = if let Some(Until::Index(until)) = finding.until { Some(until) } else { None };
-    [Some(finding.at.index), until, finding.cause.as_ref().map(|c| c.at.index)].into_iter().flatten().collect()
-}
-
-/// What was thinned, in words.
-fn thinned(parent: &JobKey, track: &Thinned) -> Option<String> {
-    (track.stretches > 0).then(|| {
-        format!(
-            "Of the {} changes of {} the chart shows {}: of each of {} equally long stretches of the log the first, the last, \
-             and the lowest and the highest of each counter, and those at which the first findings begin and end. \
-             `raftscope timeline --filter job={}` prints all.",
-            track.of,
-            parent.id,
-            track.changes.len(),
-            track.stretches,
-            parent.id
-        )
-    })
-}
-
 /// Snapshots beside the log, reconciles in it, and holes.
 fn events(report: &Report, tracks: &Tracks, replay: &Prepared<'_>) -> Vec<Event> {
-    /// More marks than this tell nobody anything.
-    const MARKS: usize = 200;
     let event = |kind| move |index| Event { index, kind };
     let usable = replay.evidence.snapshots.iter().filter(|snapshot| snapshot.is_usable());
     let mut events: Vec<Event> = usable.map(|s| s.info().index).map(event(EventKind::Snapshot)).collect();

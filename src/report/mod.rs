@@ -1,12 +1,13 @@
 //! What a report for people holds: the audit, the counters of the parents that it is about along the log, and the
 //! entries behind the findings, explained.
 //!
-//! [`track`] listens to a replay, [`thin`] makes long tracks short, and [`crate::render::html`] draws the page.
+//! [`track`] listens to a replay, [`fit`] and [`thin`] make long tracks short, and [`crate::render::html`] draws the page.
 
 use crate::audit::finding::Finding;
 use crate::audit::report::Report;
 use crate::types::{Index, JobKey};
 
+pub mod fit;
 pub mod thin;
 pub mod track;
 
@@ -20,7 +21,7 @@ pub struct Page {
     pub report: Report,
     /// How many findings there are of each severity, those that are not listed included.
     pub counts: String,
-    /// Every finding, for the marks in the charts.
+    /// The findings that are marked in the charts.
     pub every: Vec<Finding>,
     /// The first and last index that the charts reach to.
     pub range: (Index, Index),
@@ -30,6 +31,8 @@ pub struct Page {
     pub others: Vec<Chart>,
     /// Unbroken runs of entries of one term, in order.
     pub terms: Vec<Span>,
+    /// Those of them that are drawn.
+    pub bands: Vec<Span>,
     /// What happened beside the entries, in order.
     pub events: Vec<Event>,
     /// The entries behind the findings, in order.

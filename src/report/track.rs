@@ -81,6 +81,11 @@ impl Tracks {
         &self.tracks
     }
 
+    /// The same, to keep.
+    pub fn into_tracks(self) -> BTreeMap<JobKey, Vec<Change>> {
+        self.tracks
+    }
+
     /// The last entry that was heard of.
     pub fn reached(&self) -> Option<Index> {
         self.at

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use raftscope::audit::Audited;
-use raftscope::audit::finding::Severity;
+use raftscope::audit::finding::{Finding, Kind, Place, Severity, Until};
 use raftscope::audit::report::{Base, EvidenceSummary, Judging, Report};
 use raftscope::fsm::row::Children;
 use raftscope::render::html;
-use raftscope::report::thin::thin;
+use raftscope::report::fit::{self, Found, Room};
 use raftscope::report::track::{Change, Span};
-use raftscope::report::{Chart, Page};
+use raftscope::report::{Event, EventKind};
 use raftscope::types::{Index, JobKey, Term};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -190,6 +190,15 @@ fn summary(entries: u64) -> EvidenceSummary {
     }
 }
 
+/// Running of the first parent below zero, for one entry.
+fn negative(index: u64) -> Finding {
+    let at = Place { index: Index(index), term: Term(1), entry: "JobRegisterRequestType".into() };
+    let mut finding =
+        Finding::new(Kind::Negative, Severity::Error, at).about_parent(&JobKey::new("default", "parent-0"));
+    (finding.counter, finding.value, finding.until) = (Some("Running"), Some(-1), Some(Until::Index(Index(index + 1))));
+    finding
+}
+
 #[test]
 fn a_hundred_thousand_changes_make_less_than_two_megabytes() {
     const CHANGES: u64 = 100_000;
@@ -207,24 +216,39 @@ fn a_hundred_thousand_changes_make_less_than_two_megabytes() {
     let last = Index(10 * CHANGES);
     let audited = Audited { findings: Vec::new(), entries: last.0, undecodable: 0, rejected: 0, parents: Vec::new() };
     let judging = Judging { fail_on: Severity::Warning, all: false, baseline: None };
-    let track = thin(&changes, &BTreeSet::new(), 4000);
-    assert!(track.changes.len() <= 4000);
-    let chart = |n: u64| Chart { parent: JobKey::new("default", format!("parent-{n}")), track: track.clone() };
-    let page = html::page(&Page {
+    let every: Vec<Finding> = (0..20_000).map(|i| negative(10 * i + 1)).collect();
+    let found = Found {
         report: Report::new(summary(last.0), audited, &judging, true),
-        counts: "0 errors".into(),
-        every: Vec::new(),
+        every,
+        parents: (0..40).map(|n| JobKey::new("default", format!("parent-{n}"))).collect(),
+        tracks: (0..200).map(|n| (JobKey::new("default", format!("parent-{n}")), changes.clone())).collect(),
         range: (Index(1), last),
-        // As many as the command draws of that length.
-        found: (0..3).map(chart).collect(),
-        others: Vec::new(),
-        terms: (0..200)
-            .map(|t| Span { term: Term(t + 1), first: Index(5000 * t + 1), last: Index(5000 * (t + 1)) })
+        terms: (0..20_000)
+            .map(|t| Span { term: Term(t + 1), first: Index(50 * t + 1), last: Index(50 * (t + 1)) })
             .collect(),
-        events: Vec::new(),
+        events: (0..5000).map(|i| Event { index: Index(200 * i + 1), kind: EventKind::Reconcile }).collect(),
         entries: Vec::new(),
-        left_out: Vec::new(),
-    });
+        more_entries: true,
+    };
+    let page = fit::page(&found, &Room::part(1));
+    assert_eq!((page.found.len(), page.others.len()), (24, 150));
+    let told = page.left_out.join("\n");
+    for words in [
+        "parents with findings are not drawn",
+        "parents without",
+        "the chart shows",
+        "are marked in its charts",
+        "terms the charts show",
+        "are explained",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let sizes: Vec<usize> = [1, 2, 4, 8].map(|parts| html::page(&fit::page(&found, &Room::part(parts))).len()).into();
+    assert!(sizes.is_sorted_by(|a, b| a > b) && sizes[0] < 4_000_000 && sizes[1] < 2_000_000, "{sizes:?}");
+    // The usual case: one parent of that length.
+    let found =
+        Found { parents: found.parents[..1].to_vec(), tracks: found.tracks.into_iter().take(1).collect(), ..found };
+    let page = html::page(&fit::page(&found, &Room::part(1)));
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }
 
@@ -234,7 +258,7 @@ fn a_long_log_makes_no_large_page_and_what_is_thinned_is_told() {
     use crate::support::synth::bolt::Layout;
     use crate::support::synth::history::{Fault, History, Mechanism, Plot};
     let long = std::env::var_os("RAFTSCOPE_EVERY_VERSION").is_some();
-    let entries = if long { 150_000 } else { 12_000 };
+    let entries = if long { 60_000 } else { 12_000 };
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("raft.db");
     let fault = Fault { mechanism: Mechanism::RegisterWithStatus, from: entries / 2 };

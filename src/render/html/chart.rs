@@ -171,9 +171,9 @@ pub fn figure(page: &Page, number: usize, chart: &Chart, every: &[&Finding], vie
                 svg.axis width="84" height=(height) aria-hidden="true" { @for lane in &lanes { (scale(lane)) } }
                 svg.area width="100%" height=(height) role="img" aria-label=(label) {
                     title { (label) }
-                    (bands(&page.terms, &view, bottom))
+                    (bands(page, &view, bottom))
                     @for lane in &lanes { (steps(page, number, chart, lane, &view)) (intervals(lane, every, &view)) }
-                    (rules(&page.terms, &pins, &view, bottom))
+                    (rules(page, &pins, &view, bottom))
                     (labels(&pins, &view, f64::from(TERMS) + 14.0))
                     (marks(&events, &view, f64::from(TERMS + pin_row) + 12.0))
                     (ticks(&view, bottom))
@@ -199,12 +199,12 @@ fn scale(lane: &Lane) -> Markup {
 }
 
 /// Terms as bands behind the lanes, each named where there is room.
-fn bands(terms: &[Span], view: &View, bottom: u32) -> Markup {
+fn bands(page: &Page, view: &View, bottom: u32) -> Markup {
     let mut free = f64::MIN;
     html! {
-        @for (i, span) in terms.iter().enumerate() {
+        @for (i, span) in page.bands.iter().enumerate() {
             @let (left, right) = (view.at(span.first).clamp(0.0, 100.0), view.at(span.last.next()).clamp(0.0, 100.0));
-            @let text = term_label(i, span);
+            @let text = term_label(page, span);
             @let room = (right - left) / 100.0 * NOMINAL;
             @let fits = right > left && room > width(&text) && left / 100.0 * NOMINAL >= free;
             rect.band.(if i % 2 == 0 { "even" } else { "odd" }) data-i=(span.first) data-j=(span.last.next()) x=(percent(left)) y="0"
@@ -216,8 +216,12 @@ fn bands(terms: &[Span], view: &View, bottom: u32) -> Markup {
     }
 }
 
-fn term_label(i: usize, span: &Span) -> String {
-    if i == 0 { format!("term {}", span.term) } else { format!("term {} from {}", span.term, span.first) }
+fn term_label(page: &Page, span: &Span) -> String {
+    if page.terms.first() == Some(span) {
+        format!("term {}", span.term)
+    } else {
+        format!("term {} from {}", span.term, span.first)
+    }
 }
 
 fn width(text: &str) -> f64 {
@@ -292,17 +296,18 @@ fn pins(every: &[&Finding]) -> Vec<(Index, String)> {
     pins
 }
 
-/// The runs that another leader began. The bootstrap entry's own term is no leader's.
-fn leader_changes(terms: &[Span]) -> impl Iterator<Item = &Span> {
-    let bootstrap = terms.first().is_some_and(|span| span.last == Index(1));
-    terms.iter().skip(if bootstrap { 2 } else { 1 })
+/// The drawn runs that another leader began. The bootstrap entry's own term is no leader's.
+fn leader_changes(page: &Page) -> impl Iterator<Item = &Span> {
+    let bootstrap = page.terms.first().is_some_and(|span| span.last == Index(1));
+    let first = page.terms.get(usize::from(bootstrap)).map_or(Index(0), |span| span.first);
+    page.bands.iter().filter(move |span| span.first > first)
 }
 
 /// Vertical lines: where a leader took over, and where findings begin.
-fn rules(terms: &[Span], pins: &[(Index, String)], view: &View, bottom: u32) -> Markup {
+fn rules(page: &Page, pins: &[(Index, String)], view: &View, bottom: u32) -> Markup {
     let hidden = |index: Index| (!view.shows(index)).then_some("hidden");
     html! {
-        @for span in leader_changes(terms) {
+        @for span in leader_changes(page) {
             line.leader data-i=(span.first) x1=(percent(view.at(span.first))) x2=(percent(view.at(span.first))) y1="0" y2=(bottom)
                 visibility=[hidden(span.first)] { title { "leader change at " (span.first) ", term " (span.term) } }
         }

@@ -33,6 +33,9 @@ pub const MARK: &str = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"u
 /// How many rows of changes stand below a chart.
 const ROWS: usize = 60;
 
+/// The script knows at most so many terms.
+const TERMS: usize = 5000;
+
 /// The page.
 pub fn page(page: &Page) -> String {
     let title = format!("raftscope: {}", visible(&page.report.evidence.path));
@@ -60,7 +63,7 @@ pub fn page(page: &Page) -> String {
                 (chart::definitions(page))
                 header { (head(page)) }
                 main { (body(page)) }
-                (data::terms(&page.terms))
+                (data::terms(if page.terms.len() > TERMS { &page.bands } else { &page.terms }))
                 script { (PreEscaped(SCRIPT)) }
             }
         }
