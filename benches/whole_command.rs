@@ -14,17 +14,30 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is measured: the command line without its path.
-const COMMANDS: [&[&str]; 8] = [
-    &["info"],
-    &["info", "--types"],
-    &["audit", "--exit-zero"],
-    &["timeline", "--format", "ndjson"],
-    &["logs", "--format", "ndjson"],
-    &["logs", "--filter", "parent=render_report", "--format", "ndjson"],
-    &["state", "--tables", "JobSummaries"],
-    &["state"],
+/// What is measured: the command line without its path, and the ledger it works with.
+const COMMANDS: [(&[&str], Ledger); 11] = [
+    (&["info"], Ledger::None),
+    (&["info", "--types"], Ledger::None),
+    (&["audit", "--exit-zero"], Ledger::None),
+    (&["audit", "--exit-zero"], Ledger::New),
+    (&["audit", "--exit-zero"], Ledger::Kept),
+    (&["state", "--last-index", "-50000", "--tables", "JobSummaries"], Ledger::Kept),
+    (&["timeline", "--format", "ndjson"], Ledger::None),
+    (&["logs", "--format", "ndjson"], Ledger::None),
+    (&["logs", "--filter", "parent=render_report", "--format", "ndjson"], Ledger::None),
+    (&["state", "--tables", "JobSummaries"], Ledger::None),
+    (&["state"], Ledger::None),
 ];
+
+/// The `--db` of a command.
+#[derive(Clone, Copy, PartialEq)]
+enum Ledger {
+    None,
+    /// A file that is not there yet.
+    New,
+    /// The file that the command before has left.
+    Kept,
+}
 
 /// How often a running command is looked at.
 const GLANCE: Duration = Duration::from_millis(2);
@@ -48,14 +61,27 @@ fn main() {
     let reading = (0..runs).map(|_| read_whole(&log)).min().unwrap();
     println!("{}: {:.1} MB", log.display(), size as f64 / 1e6);
     println!("{:<58} {:>9} {:>8} {:>8} {:>9}", "", "wall s", "x read", "CPU s", "peak MB");
-    println!("{:<58} {:>9.3} {:>8.1}", "reading the file", reading.as_secs_f64(), 1.0);
-    for arguments in COMMANDS {
-        let best = (0..runs).map(|_| run(arguments, &log)).min_by_key(|measure| measure.wall).unwrap();
+    println!("{:<58} {:>9.3} {:>8.1}", "reading the file, as cat does", reading.as_secs_f64(), 1.0);
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("ledger.db");
+    for (arguments, ledger) in COMMANDS {
+        let measured = (0..runs).map(|_| {
+            if ledger == Ledger::New && db.exists() {
+                fs::remove_file(&db).unwrap();
+            }
+            run(arguments, (ledger != Ledger::None).then_some(&*db), &log)
+        });
+        let best = measured.min_by_key(|measure| measure.wall).unwrap();
         let ratio = best.wall.as_secs_f64() / reading.as_secs_f64();
         let cpu = best.cpu_seconds.map_or("-".into(), |cpu| format!("{cpu:.2}"));
         let peak = best.peak_bytes.map_or("-".into(), |peak| format!("{:.0}", peak as f64 / 1e6));
         let exit = if best.exit == 0 { String::new() } else { format!("  ended with {}", best.exit) };
-        let line = arguments.join(" ");
+        let kept = match ledger {
+            Ledger::None => "",
+            Ledger::New => " --db NEW",
+            Ledger::Kept => " --db KEPT",
+        };
+        let line = format!("{}{kept}", arguments.join(" "));
         println!("{line:<58} {:>9.3} {ratio:>8.1} {cpu:>8} {peak:>9}{exit}", best.wall.as_secs_f64());
     }
 }
@@ -68,10 +94,11 @@ fn read_whole(path: &Path) -> Duration {
     start.elapsed()
 }
 
-fn run(arguments: &[&str], log: &Path) -> Measure {
+fn run(arguments: &[&str], db: Option<&Path>, log: &Path) -> Measure {
     let start = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_raftscope"))
         .args(arguments)
+        .args(db.iter().flat_map(|db| ["--db".as_ref(), db.as_os_str()]))
         .arg(log)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -76,6 +76,9 @@ impl GroupDetector {
         at: &Place,
         out: &mut Findings,
     ) {
+        if stored == recount && self.open.is_empty() {
+            return;
+        }
         let open = (key.clone(), group.clone(), slot);
         match (self.open.get(&open), stored != recount) {
             (None, true) => {

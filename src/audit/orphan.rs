@@ -53,6 +53,9 @@ impl OrphanDetector {
 
     fn judge_job(&mut self, key: &JobKey, state: &State, at: &Place, findings: &mut Findings) {
         let waits = state.job(key).is_some_and(|job| job.status == "pending") && state.references(key).evals == 0;
+        if !waits && self.since.is_empty() {
+            return;
+        }
         self.note(Waiting::Job(key.clone()), waits, at, findings);
     }
 
@@ -60,6 +63,9 @@ impl OrphanDetector {
         let waits = state.eval(id).is_some_and(|eval| {
             eval.status == "pending" && eval.triggered_by != "job-deregister" && state.job(&eval.job).is_none()
         });
+        if !waits && self.since.is_empty() {
+            return;
+        }
         self.note(Waiting::Eval(id.clone()), waits, at, findings);
     }
 

@@ -27,6 +27,9 @@ impl ShapeDetector {
             (Kind::SummaryShape, job.zip(summary).and_then(|(j, s)| shape_fault(j, s))),
         ];
         for (kind, fault) in faults {
+            if fault.is_none() && self.open.is_empty() {
+                continue;
+            }
             let open = (key.clone(), kind);
             match (self.open.get(&open).copied(), fault) {
                 (None, Some(detail)) => {

@@ -17,7 +17,7 @@ pub struct Writer {
 }
 
 /// A key and the release that brought it, by age.
-const KEYS: [(Part, &[u8], &str); 9] = [
+static KEYS: [(Part, &[u8], &str); 9] = [
     (Part::Request, b"PreserveCounts", "0.12.0"),
     (Part::Request, b"Eval", "0.12.1"),
     (Part::Job, b"DispatchIdempotencyToken", "1.1.3"),
@@ -46,8 +46,10 @@ pub fn of_register(body: &[u8]) -> Result<Option<Writer>> {
     let mut seen = [false; KEYS.len()];
     let mut has_job = false;
     let mut mark = |part: &[Part], key: &[u8]| {
-        for (seen, (of, name, _)) in seen.iter_mut().zip(KEYS) {
-            *seen |= part.contains(&of) && name == key;
+        for (seen, (of, name, _)) in seen.iter_mut().zip(&KEYS) {
+            if *name == key {
+                *seen |= part.contains(of);
+            }
         }
     };
     Reader::new(body).fields(|key, r| {

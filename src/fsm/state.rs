@@ -526,7 +526,11 @@ impl State {
 
     /// Moves a table's index; `None` takes the row away, which only an undo does.
     pub(super) fn put_table_index(&mut self, table: Cow<'static, str>, index: Option<Index>) {
-        let before = replace(&mut self.table_indexes, table.clone(), index);
+        let before = match (self.table_indexes.get_mut(&table), index) {
+            // An entry writes the same tables again and again.
+            (Some(now), Some(index)) => Some(std::mem::replace(now, index)),
+            _ => replace(&mut self.table_indexes, table.clone(), index),
+        };
         if before != index {
             self.journal.push(Change::TableIndex { table, before });
         }

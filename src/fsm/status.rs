@@ -89,6 +89,9 @@ impl Txn<'_> {
         let folded = fold(&job.key);
         self.state.put_version(&folded, job.version, Some(job.clone()));
         self.bump("job_version");
+        if self.state.versions(&folded).is_none_or(|rows| rows.len() <= TRACKED) {
+            return;
+        }
         let tags_count = self.rules.version_tags;
         let mut rows: Vec<&Arc<Job>> = self
             .state

@@ -13,7 +13,7 @@ use crate::replay::{self, Checkpoints, Reached, Rebased, Replayed, Subscriber};
 use crate::types::{Index, Term};
 
 /// How many entries lie between two states that are kept, at least.
-pub const APART: u64 = 8192;
+pub const APART: u64 = 16_384;
 
 /// They lie as far apart as this part of all that went before: a long log has few for its length.
 const PART: u64 = 16;
