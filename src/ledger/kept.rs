@@ -1,6 +1,9 @@
 //! A replay with a kept ledger: goes on where the last run ended, writes what is new, and keeps
 //! states along the way so that any index is near one (contract.md 4).
 
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
 use rusqlite::OptionalExtension;
 
 use super::rows::int;
@@ -92,35 +95,21 @@ impl Ledger {
                           WHERE i.from_idx IS NOT NULL AND i.from_idx < i.idx)
                      SELECT i.idx, i.term, i.stays, i.state, CASE WHEN i.idx = ?1 THEN i.audit END, i.from_idx
                        FROM below JOIN image i USING (idx) ORDER BY i.idx";
-        self.ask(|conn| {
+        let rows = self.ask(|conn| {
             let mut statement = conn.prepare(chain)?;
-            let mut rows = statement.query([idx])?;
-            let mut kept: Option<Kept> = None;
-            while let Some(row) = rows.next()? {
-                let at = Index(row.get::<_, i64>(0)?.unsigned_abs());
-                let whole = row.get::<_, Option<i64>>(5)?.is_none();
-                let image = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|bytes| image(&bytes));
-                let (Some(image), false) = (image, whole != kept.is_none()) else { return Ok(None) };
-                let next = kept.get_or_insert_with(|| Kept {
-                    state: State::blank(),
-                    index: at,
-                    term: Term(0),
-                    audit: None,
-                    since: (None, Written::default()),
-                    on_top: 0,
-                });
-                (next.index, next.term) = (at, Term(row.get::<_, i64>(1)?.unsigned_abs()));
-                next.audit = row.get::<_, Option<Vec<u8>>>(4)?.and_then(|bytes| unpacked(&bytes));
-                if row.get(2)? {
-                    next.since = (Some(at), Written::default());
-                    next.on_top += if whole { 0 } else { image.len() };
-                } else {
-                    next.since.1.note_all(&image);
-                }
-                next.state.put_image(image);
-            }
-            Ok(kept)
-        })
+            let rows = statement.query_map([idx], |row| {
+                Ok(Row {
+                    at: Index(row.get::<_, i64>(0)?.unsigned_abs()),
+                    term: Term(row.get::<_, i64>(1)?.unsigned_abs()),
+                    stays: row.get(2)?,
+                    state: row.get(3)?,
+                    audit: row.get(4)?,
+                    whole: row.get::<_, Option<i64>>(5)?.is_none(),
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        Ok(put_together(rows))
     }
 
     /// Replays what is new in a log, and writes it. `fsm` stands at `base`, and `audit` is fresh;
@@ -209,6 +198,54 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// A row of `image`.
+struct Row {
+    at: Index,
+    term: Term,
+    stays: bool,
+    state: Option<Vec<u8>>,
+    audit: Option<Vec<u8>>,
+    whole: bool,
+}
+
+/// The state of a chain of images, the first of all rows. `None` where one cannot be read.
+fn put_together(mut rows: Vec<Row>) -> Option<Kept> {
+    let states: Vec<_> = rows.iter_mut().map(|row| row.state.take()).collect();
+    let (sender, images) = sync_channel(1);
+    thread::scope(|scope| {
+        // The next image is unpacked while one is put on the state.
+        scope.spawn(move || {
+            for state in states {
+                if sender.send(state.and_then(|bytes| image(&bytes))).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut kept: Option<Kept> = None;
+        for (row, image) in rows.into_iter().zip(images) {
+            let image = image.filter(|_| row.whole == kept.is_none())?;
+            let next = kept.get_or_insert_with(|| Kept {
+                state: State::blank(),
+                index: row.at,
+                term: Term(0),
+                audit: None,
+                since: (None, Written::default()),
+                on_top: 0,
+            });
+            (next.index, next.term) = (row.at, row.term);
+            next.audit = row.audit.and_then(|bytes| unpacked(&bytes));
+            if row.stays {
+                next.since = (Some(row.at), Written::default());
+                next.on_top += if row.whole { 0 } else { image.len() };
+            } else {
+                next.since.1.note_all(&image);
+            }
+            next.state.put_image(image);
+        }
+        kept
+    })
 }
 
 fn image(bytes: &[u8]) -> Option<Image> {
