@@ -133,6 +133,7 @@ fn empty(report: Report) -> Found {
         events: Vec::new(),
         entries: Vec::new(),
         more_entries: false,
+        secrets_shown: false,
     }
 }
 
@@ -167,6 +168,7 @@ fn made(options: &Options, replay: &mut Prepared<'_>) -> Result<Found, Error> {
         tracks: tracks.into_tracks(),
         entries,
         more_entries,
+        secrets_shown: options.show_secrets,
         report,
     })
 }

@@ -31,6 +31,8 @@ pub struct Found {
     pub entries: Vec<Explained>,
     /// More entries are behind the findings than are explained.
     pub more_entries: bool,
+    /// Nothing in the explanations is hidden.
+    pub secrets_shown: bool,
 }
 
 /// How much of each kind a page has room for.
@@ -150,6 +152,7 @@ pub fn page(found: &Found, room: &Room) -> Page {
         events: found.events.iter().take(events).cloned().collect(),
         entries: found.entries.iter().take(room.entries).cloned().collect(),
         left_out,
+        secrets_shown: found.secrets_shown,
     }
 }
 

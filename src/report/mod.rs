@@ -39,6 +39,8 @@ pub struct Page {
     pub entries: Vec<Explained>,
     /// What the page leaves out and how to get it, a sentence each.
     pub left_out: Vec<String>,
+    /// Nothing in the explanations is hidden.
+    pub secrets_shown: bool,
 }
 
 /// The counters of one parent.

@@ -133,6 +133,39 @@ fn no_secret_of_the_secrets_case_is_on_the_page() {
 }
 
 #[test]
+fn no_secret_of_the_secrets_case_is_in_any_text() {
+    let (secrets, path) = (planted_secrets(), fixture("secrets"));
+    let mut lines: Vec<Vec<&str>> =
+        vec![vec!["info", "--types"], vec!["info", "--json"], vec!["report", "--all", "-o", "-"]];
+    for format in ["table", "json", "ndjson", "csv"] {
+        for command in ["logs", "state", "audit", "timeline", "restarts"] {
+            lines.push(vec![command, "--format", format]);
+        }
+        lines.push(vec!["diff", "1", "0", "--format", format]);
+        lines.push(vec!["find", ".Jobs[] | .ID != \"\"", "--format", format]);
+    }
+    lines.push(vec!["audit", "--format", "sarif"]);
+    lines.push(vec!["audit", "--format", "junit"]);
+    lines.push(vec!["logs", "--resolve"]);
+    // What an expression fails on is told in the message.
+    lines.push(vec!["logs", "--jq", ".[] | .Body | tojson | error"]);
+    lines.push(vec!["state", "--jq", "tojson | error"]);
+    lines.push(vec!["state", "--tables", "ACLTokens,Variables,RootKeys,JobSubmissions,CSIVolumes"]);
+    for line in lines {
+        let mut words = line.clone();
+        words.extend(["--allow-incomplete"].iter().filter(|_| !matches!(line[0], "info" | "logs")));
+        words.push(&path);
+        let ran = run(&words);
+        assert!(!ran.stdout.is_empty() || !ran.stderr.is_empty(), "{line:?}");
+        for secret in &secrets {
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{line:?}: {secret}");
+        }
+    }
+    let shown = page(3, &path, &["--all", "--unsafe-show-secrets"]);
+    assert!(text(&shown).contains("With secrets."), "a page that shows them says so");
+}
+
+#[test]
 fn other_parents_are_drawn_on_demand_and_a_slip_in_a_name_is_told() {
     let path = fixture("horizontal_hey");
     let drawn = page(0, &path, &["--job", "invoice_mailer"]);
@@ -229,6 +262,7 @@ fn a_hundred_thousand_changes_make_less_than_two_megabytes() {
         events: (0..5000).map(|i| Event { index: Index(200 * i + 1), kind: EventKind::Reconcile }).collect(),
         entries: Vec::new(),
         more_entries: true,
+        secrets_shown: false,
     };
     let page = fit::page(&found, &Room::part(1));
     assert_eq!((page.found.len(), page.others.len()), (24, 150));

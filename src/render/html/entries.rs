@@ -4,17 +4,17 @@ use maud::{Markup, html};
 
 use super::anchor;
 use crate::render::text::visible;
-use crate::report::Explained;
+use crate::report::{Explained, Page};
 
 const COLUMNS: [&str; 6] = ["Table", "Row", "Change", "Field", "Before", "After"];
 
 /// All of them, in order of index.
-pub fn section(entries: &[Explained]) -> Markup {
+pub fn section(page: &Page) -> Markup {
     html! {
-        @if !entries.is_empty() {
+        @if !page.entries.is_empty() {
             section id="entries" {
-                h2 { "The entries behind it" span.quiet { " as " code { "raftscope why" } " explains them; secrets are hidden" } }
-                @for entry in entries { (one(entry)) }
+                h2 { "The entries behind it" span.quiet { " as " code { "raftscope why" } " explains them" @if !page.secrets_shown { "; secrets are hidden" } } }
+                @for entry in &page.entries { (one(entry)) }
             }
         }
     }

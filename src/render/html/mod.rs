@@ -121,6 +121,9 @@ fn head(page: &Page) -> Markup {
                 (visible(&evidence.altered.join("; ")))
             }
         }
+        @if page.secrets_shown {
+            p.warn { strong { "With secrets." } " Tokens and keys stand on this page as they are in the log." }
+        }
         @for sentence in &page.left_out { p.quiet.note { (visible(sentence)) } }
     }
 }
@@ -202,7 +205,7 @@ fn body(page: &Page) -> Markup {
                 @for (i, chart) in page.others.iter().enumerate() { (other(page, page.found.len() + i, chart)) }
             }
         }
-        (entries::section(&page.entries))
+        (entries::section(page))
     }
 }
 

@@ -43,7 +43,8 @@ impl Browser {
         let profile = tempfile::tempdir().unwrap();
         // A shell hands the pipes on as the descriptors that the browser wants, which is beyond std.
         let mut command = Command::new("sh");
-        command.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1"]).arg(program).args([
+        // One that hangs is ended, so that the tests are not.
+        command.args(["-c", "exec timeout -k 5 300 \"$0\" \"$@\" 3<&0 4>&1"]).arg(program).args([
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
@@ -193,9 +194,10 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Without its pipe the browser ends by itself; the profile must not go away before it.
-        drop(self.to.take());
-        let _ = self.child.kill();
+        // Without its pipe the browser ends by itself. Its profile must not go away before it.
+        if let Some(mut to) = self.to.take() {
+            let _ = to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        }
         let _ = self.child.wait();
     }
 }
