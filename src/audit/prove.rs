@@ -82,23 +82,25 @@ struct Round {
     questions: BTreeMap<Index, Vec<Question>>,
 }
 
-/// Gives each cause that can be tested its proof. One that does not survive becomes `unexplained`. `start` makes a replay
-/// at its base; `findings` are those of `log`.
+/// Gives each cause that can be tested its proof. One that does not survive becomes `unexplained`. `findings` are those
+/// of `log`. `rebased` has the snapshots that the replay went on from, in order of index: `start` makes a replay at one of
+/// them, or at the base.
 ///
 /// # Errors
 /// When the log cannot be read, or an entry cannot be altered.
 pub fn prove<'f>(
     log: &dyn Log,
-    mut start: impl FnMut() -> Result<Start, Error>,
+    rebased: &[Index],
+    mut start: impl FnMut(Option<Index>) -> Result<Start, Error>,
     findings: impl IntoIterator<Item = &'f mut Finding>,
 ) -> Result<(), Error> {
     let mut findings: Vec<&mut Finding> = findings.into_iter().collect();
-    for round in rounds(&findings) {
+    for (from, round) in rounds(&findings, rebased) {
         let mut altered = Altered::new(log);
         round.alterations.iter().try_for_each(|alteration| alteration.apply(&mut altered))?;
         let last = round.questions.keys().next_back().copied().unwrap_or_default();
         let mut answers = Answers { questions: round.questions, right: HashSet::new(), asked: HashSet::new() };
-        let (mut fsm, base) = start()?;
+        let (mut fsm, base) = start(from)?;
         replay(&altered, &mut fsm, base, last, &mut (), &mut [&mut answers])?;
         for place in answers.asked {
             let Some(finding) = findings.get_mut(place) else { continue };
@@ -108,14 +110,16 @@ pub fn prove<'f>(
     Ok(())
 }
 
-/// All causes of one rule in as few replays as it takes that no parent has two of them in one.
-fn rounds(findings: &[&mut Finding]) -> Vec<Round> {
-    let mut by_rule: BTreeMap<Rule, Vec<Round>> = BTreeMap::new();
+/// All causes of one rule in as few replays as it takes that no parent has two of them in one; each with the snapshot
+/// that it starts from, where a replay from the base would lead elsewhere.
+fn rounds(findings: &[&mut Finding], rebased: &[Index]) -> Vec<(Option<Index>, Round)> {
+    let mut by_rule: BTreeMap<(Rule, Option<Index>), Vec<Round>> = BTreeMap::new();
     for (place, finding) in findings.iter().enumerate() {
         let Some((parent, counter)) = subject(finding) else { continue };
         let Some(cause) = &finding.cause else { continue };
         let Some(alteration) = Alteration::of(finding, cause) else { continue };
-        let rounds = by_rule.entry(cause.rule).or_default();
+        let from = rebased.iter().rfind(|index| **index < cause.at.index).copied();
+        let rounds = by_rule.entry((cause.rule, from)).or_default();
         let fits = |round: &Round| round.parents.get(&parent).is_none_or(|known| *known == alteration);
         let at = rounds.iter().position(fits).unwrap_or(rounds.len());
         if at == rounds.len() {
@@ -127,7 +131,7 @@ fn rounds(findings: &[&mut Finding]) -> Vec<Round> {
         let question = Question { finding: place, parent, counter, negative: finding.kind == Kind::Negative };
         round.questions.entry(finding.at.index).or_default().push(question);
     }
-    by_rule.into_values().flatten().collect()
+    by_rule.into_iter().flat_map(|((_, from), rounds)| rounds.into_iter().map(move |round| (from, round))).collect()
 }
 
 /// The parent and the counter of a finding about one.

@@ -9,7 +9,7 @@ use super::options::{self, Output, Range, Rows};
 use super::replaying::{self, Both, Ended, Prepared, Replaying, Wanted};
 use super::reporter::Reporter;
 use crate::audit::baseline::Baseline;
-use crate::audit::finding::{Finding, Severity};
+use crate::audit::finding::{Finding, Kind, Severity};
 use crate::audit::report::{Base, EvidenceSummary, Gap, Judging, Report};
 use crate::audit::{Audit, Audited, prove};
 use crate::auto::RulesFrom;
@@ -226,6 +226,8 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
         replay.reporter().warn(text);
     }
     let sound = damaged.is_none() && ended.unsure.is_empty() && ended.reached.stopped_by.is_none();
+    let mismatches = audited.findings.iter().filter(|f| f.kind == Kind::SnapshotMismatch);
+    let rebased: Vec<Index> = mismatches.map(|f| f.at.index).collect();
     audited.findings.retain(wanted);
     asked.rows.tell_strangers_to(replay.state(), replay.reporter());
     let summary = summary(replay, &audited, &ended);
@@ -233,7 +235,11 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
     let mut report = Report::new(summary, audited, &asked.judging(), reaches);
     if asked.prove {
         let findings = report.findings.iter_mut().map(|reported| &mut reported.finding);
-        prove::prove(&*replay.evidence.log, || replay.again(), findings)?;
+        let start = |from: Option<Index>| match from {
+            Some(index) => replay.again_from(crate::base::Base::Snapshot(index)),
+            None => replay.again(),
+        };
+        prove::prove(&*replay.evidence.log, &rebased, start, findings)?;
     }
     if asked.preview {
         report.preview = Some(replay.preview_reconcile()?);

@@ -384,16 +384,23 @@ impl Prepared<'_> {
     /// # Errors
     /// When the base's snapshot cannot be read.
     pub fn again(&self) -> Result<(Fsm, (Index, Term)), Error> {
-        let rules = self.fsm.rules();
         if self.blind {
-            let mut fsm = Fsm::new(rules.clone());
+            let mut fsm = Fsm::new(self.fsm.rules().clone());
             fsm.tolerate_missing();
             fsm.name_restarts(self.fsm.restart_type());
             return Ok((fsm, self.base));
         }
+        self.again_from(self.base_kind)
+    }
+
+    /// The same replay at that base, or at a snapshot along the log.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read.
+    pub fn again_from(&self, base: Base) -> Result<(Fsm, (Index, Term)), Error> {
         // What is to be said of the snapshot was said when it was read first.
         let said: Vec<(Level, String)> = Vec::new();
-        let mut start = start::at(&self.evidence, self.base_kind, rules, said)?;
+        let mut start = start::at(&self.evidence, base, self.fsm.rules(), said)?;
         start.fsm.name_restarts(self.fsm.restart_type());
         Ok((start.fsm, (start.index, start.term)))
     }
