@@ -108,10 +108,18 @@ fn to_be_written(path: &Path) -> Result<PathBuf, Error> {
     Ok(path.to_owned())
 }
 
+/// What to do about a baseline that is not there.
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "; --write-baseline makes one",
+        _ => "",
+    }
+}
+
 /// Reads `--baseline`.
 fn baseline(path: &Path) -> Result<Baseline, Error> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::Usage(format!("--baseline {}: {e}", path.display())))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::Usage(format!("--baseline {}: {e}{}", path.display(), hint(&e))))?;
     Baseline::parse(&text).map_err(|e| Error::Usage(format!("--baseline {}: {e}", path.display())))
 }
 

@@ -145,6 +145,14 @@ fn choose(names: &[JobKey], options: &Options, state: &State) -> Result<usize, E
                 spaces => format!("; it is in namespace {}", spaces.join(", ")),
             };
             let place = options.namespace.as_ref().map(|n| format!(" in namespace {n}")).unwrap_or_default();
+            // Tables show `prod/report`, and so it is typed.
+            let apart = options.job.split_once('/').filter(|(namespace, id)| {
+                state.jobs().any(|job| *job.key.namespace == **namespace && *job.key.id == **id)
+            });
+            let hint = match apart {
+                Some((namespace, id)) => format!("; did you mean `{id} --namespace {namespace}`?"),
+                None => hint,
+            };
             Err(Error::Usage(format!("blame: there is no job `{}`{place} in this log{hint}", options.job)))
         }
         several => {

@@ -217,6 +217,7 @@ fn mistakes_are_told_what_to_type_instead() {
     refused(&["audit", "--fail-on", "warnings", &hey], &["`warning`"]);
     refused(&["audit", "--rules", "1.0", &hey], &["1.6.2"]);
     refused(&["audit", "--al", &hey], &["`--all`"]);
+    refused(&["audit", "--baseline", "nowhere.json", &hey], &["nowhere.json", "--write-baseline"]);
     refused(&["audti", &hey], &["`audit`"]);
 }
 

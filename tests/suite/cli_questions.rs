@@ -218,6 +218,7 @@ fn blame_names_an_entry_for_each_unit_and_each_decrement_without_one() {
     assert!(early.iter().all(|u| u["counter"] == "Dead" && u["change"] == 1 && u["child_status"] == "dead"));
     assert_eq!(early.len(), 12);
     refused(&["blame", "horizontal_hei", &fixture("horizontal_hey")], &["`horizontal_hey`"]);
+    refused(&["blame", "prod/etl", "--last-index", "200", &fixture("real-2.0.5/s1")], &["`etl --namespace prod`"]);
 }
 
 #[test]
