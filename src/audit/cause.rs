@@ -97,9 +97,9 @@ fn new_summary(parent: &JobKey, at: &Place, purged: Option<&Purge>) -> Cause {
     match purged {
         Some(purge) if purge.before_base => {
             let detail = format!(
-                "Children of {:?} existed in the snapshot at index {}, and the job itself did not: it was purged before. \
+                "Children of {:?} existed in the snapshot at index {}, and the job itself did not: it was gone before. \
                  Registered again at index {}, it counts from zero, and each of those children takes one away when it \
-                 moves on. An older snapshot, or another server's log, may hold the purge.",
+                 moves on. An older snapshot, or another server's log, may tell why.",
                 parent.id, purge.at.index, at.index
             );
             of(Rule::Base, &purge.at, None, detail)
