@@ -24,18 +24,23 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn unsure_up_to(&self, index: Index) -> Result<Unsure, LedgerError> {
-        let indexes = |condition: &str| {
-            let sql = format!("SELECT idx FROM entry WHERE {condition} AND idx <= ? ORDER BY idx");
-            self.ask(|conn| {
-                let mut statement = conn.prepare(&sql)?;
-                let rows = statement.query_map([int(index.0)], |row| row.get::<_, i64>(0))?;
-                rows.map(|idx| idx.map(|idx| Index(idx.unsigned_abs()))).collect()
-            })
-        };
-        Ok(Unsure {
-            undecodable: indexes("outcome IN ('undecodable', 'empty')")?,
-            unknown_type: indexes("outcome = 'unknown_type' AND detail NOT LIKE '%to be ignored'")?,
-        })
+        let sql = "SELECT idx, outcome, detail FROM entry
+                    WHERE outcome IN ('undecodable', 'empty', 'unknown_type') AND idx <= ? ORDER BY idx";
+        let mut unsure = Unsure::default();
+        self.ask(|conn| {
+            let mut statement = conn.prepare(sql)?;
+            let mut rows = statement.query([int(index.0)])?;
+            while let Some(row) = rows.next()? {
+                let index = Index(row.get::<_, i64>(0)?.unsigned_abs());
+                if row.get_ref(1)?.as_str()? != "unknown_type" {
+                    unsure.undecodable.push(index);
+                } else if row.get::<_, Option<String>>(2)?.is_some_and(|detail| !detail.ends_with("to be ignored")) {
+                    unsure.unknown_type.push(index);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(unsure)
     }
 
     /// Hands out a table's rows in order of their keys: the names of its columns, first with no
