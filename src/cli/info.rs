@@ -17,6 +17,7 @@ use crate::types::Index;
 
 mod parts;
 mod report;
+mod states;
 mod table;
 mod tally;
 
@@ -58,7 +59,7 @@ fn checked(args: &InfoArgs, reporter: &Reporter) -> Result<Options, Error> {
 
 fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let mut notes = reporter;
-    let (Evidence { log, window, .. }, carver) =
+    let (Evidence { log, window, snapshots }, carver) =
         if options.salvage { salvage::open(&options.path)? } else { (evidence::open(&options.path)?, None) };
     window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let whole = options.types || window.size.is_none_or(|size| size <= SMALL);
@@ -68,6 +69,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
             match log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(())) {
                 Err(error) if !options.salvage => return Err(error.into()),
                 Err(error) => notes.warn(error.to_string()),
+                Ok(()) if !snapshots.is_empty() => {}
                 Ok(()) => notes.note(format!("{}: the log is empty", window.path)),
             }
             Tally::new(true)
@@ -81,13 +83,19 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         notes.warn(damage.detail.as_str());
     }
     let mut report = Report::new(&window, &tally, options.types, &options.names);
+    report.snapshots = states::snapshots(&snapshots, whole && options.types, SMALL);
+    for problem in report.snapshots.iter().filter_map(|snapshot| snapshot.problem.as_ref()) {
+        notes.warn(problem.as_str());
+    }
+    report.window = whole.then(|| states::reach(&*log, &tally.damage, &report.snapshots));
     if let Some(carver) = &carver {
         report.salvaged = Some(carved(carver, &*log, reporter)?);
     } else if options.salvage {
         notes.note(NOTHING_TO_CARVE);
     }
     table::print(&report, &options.output)?;
-    let lost = carver.is_some() && log.bounds().is_none();
+    let all_bad = !report.snapshots.is_empty() && report.snapshots.iter().all(|snapshot| snapshot.problem.is_some());
+    let lost = log.bounds().is_none() && (carver.is_some() || all_bad);
     Ok(if lost || tally.is_damaged() { Exit::Failure } else { Exit::Success })
 }
 

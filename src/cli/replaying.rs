@@ -15,7 +15,8 @@ use crate::committed::Known;
 use crate::entry::body::restart;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
-use crate::evidence::{self, Damage, DamageKind, Evidence};
+use crate::evidence::snapshot::Verdict;
+use crate::evidence::{self, Damage, DamageKind, Evidence, EvidenceError};
 use crate::exit::Exit;
 use crate::fsm::Fsm;
 use crate::fsm::outcome::Outcome;
@@ -200,6 +201,11 @@ pub fn prepare<'r>(
     let altered = options.what_if.alter(&mut evidence, &options.types, reporter)?;
     let held = start::holdings(&evidence, notes)?;
     let Some(last) = held.last() else {
+        if let Some(Verdict::Bad(why)) = evidence.snapshots.last().map(|snapshot| snapshot.verify()) {
+            let path = evidence.window.path.clone();
+            let detail = format!("there is no log, and no snapshot that can be used: {why}");
+            return Err(EvidenceError::Unreadable { path, detail }.into());
+        }
         notes.note(format!("{}: the log is empty", evidence.window.path));
         return Ok(None);
     };

@@ -10,6 +10,7 @@ mod bad_input;
 mod ci_docs;
 mod cli_audit;
 mod cli_export;
+mod cli_info;
 mod cli_ledger;
 mod cli_logs;
 mod cli_prove;

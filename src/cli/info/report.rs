@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::states::{Reach, SnapshotRow};
 use super::tally::{Count, Kind, Tally, WriterAt, older};
 use crate::entry::body::restart;
 use crate::entry::message_type::MessageTypes;
@@ -50,6 +51,11 @@ pub struct Report<'a> {
     pub stable: &'a Stable,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bolt: Option<&'a BoltFacts>,
+    /// Those beside the log, by index.
+    pub snapshots: Vec<SnapshotRow>,
+    /// Which states can be had; only where the log was read as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Reach>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub salvaged: Option<Salvaged>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +173,8 @@ impl<'a> Report<'a> {
             writer: writer(tally.writer, tally.newest_type),
             stable: &window.stable,
             bolt: window.bolt.as_ref(),
+            snapshots: Vec::new(),
+            window: None,
             salvaged: None,
             types: types.then(|| type_rows(tally, names)),
             largest: types.then(|| {

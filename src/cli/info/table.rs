@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::{LargeRow, Report, Salvaged, TypeRow};
+use super::states;
 use crate::cli::options::Output;
 use crate::error::Error;
 use crate::render::text::visible;
@@ -161,6 +162,14 @@ fn summary(report: &Report<'_>) -> String {
         let list = first.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let more = if n > first.len() as u64 { ", …" } else { "" };
         line("Undecodable", &format!("{n} entries: {list}{more}"));
+    }
+    for snapshot in &report.snapshots {
+        line("Snapshot", &states::snapshot_words(snapshot));
+    }
+    if let Some(reach) = &report.window {
+        let (base, states) = states::reach_words(reach);
+        line("Base", &base);
+        line("States", &states);
     }
     if let Some(found) = &report.salvaged {
         line("Carved", &carved(found));

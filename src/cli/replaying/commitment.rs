@@ -79,11 +79,13 @@ fn tell(comparison: &Comparison, known: &Known, path: &Path, mut notes: &Reporte
 pub(super) fn cut(evidence: &mut Evidence, known: &Known, mut notes: &Reporter) -> Result<(), Error> {
     let Some((first, last)) = evidence.log.bounds() else { return Ok(()) };
     let path = &evidence.window.path;
-    // What others prove to be wrong, no entry of this log proves to be right.
+    // What others prove to be wrong, no entry of this log proves to be right. A run that ends at a hole lies below
+    // the snapshot that stands for the hole.
     let proven = committed::proven(evidence, known)?;
-    let refuted = known.refuted.iter().map(|(first, _)| first.prev()).filter(|before| *before < proven).min();
-    let proven = refuted.unwrap_or(proven);
-    if proven < first {
+    let tails = known.refuted.iter().filter(|(_, last)| *last == Index(u64::MAX));
+    let proven = tails.map(|(first, _)| first.prev()).chain([proven]).min().unwrap_or(proven);
+    let based = evidence.snapshots.iter().any(|snapshot| snapshot.info().index <= proven && snapshot.is_usable());
+    if proven < first && !based {
         return Err(Error::OutOfEvidence(format!(
             "{path}: no entry of the log is proven to be committed; leave --committed-only out, or give the \
              directories of the other servers to audit"

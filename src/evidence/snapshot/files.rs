@@ -98,6 +98,14 @@ pub fn in_dir(dir: &Dir) -> Option<Snapshot> {
     // An archive has neither the directory's name nor a CRC of its own.
     let promise = match sums {
         Some(sums) => archive_promise(&meta, &text, sums, &path, &mut problems),
+        // An archive whose end is missing.
+        None if name.is_empty() && meta.crc.is_none() => {
+            if state.len() < meta.size {
+                let (end, size) = (state.len(), meta.size);
+                problems.push(format!("{path}: it is truncated: {STATE} ends at byte {end} of {size}"));
+            }
+            Promise { size: Some(meta.size), crc: None, sha256: None }
+        }
         None => directory_promise(&meta, &name, &path, &mut problems),
     };
     Some(Snapshot { info: info(path, &meta, &state, problems), state, promise, verdict: OnceLock::new() })
