@@ -74,7 +74,11 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
             }
             Tally::new(true)
         }
-        Some((first, last)) => read(&*log, first, last, whole, reporter)?,
+        Some((first, last)) => {
+            let mut tally = read(&*log, first, last, whole, reporter)?;
+            tally.damage.extend(evidence::behind_the_end(&*log)?);
+            tally
+        }
     };
     if !whole {
         notes.note("only the ends of this log were read; --types reads it all and tells of gaps and damage");

@@ -249,6 +249,11 @@ impl Range {
         Range { from: None, to: None }
     }
 
+    /// True where the range goes on to wherever the log ends, and does not name an entry up to `last` as its end.
+    pub fn is_open(&self, last: Index) -> bool {
+        !matches!(self.to, Some(End::Index(IndexExpr::At(n))) if n <= last.0)
+    }
+
     /// True when a first entry was asked for.
     pub fn has_from(&self) -> bool {
         self.from.is_some()

@@ -138,6 +138,8 @@ pub struct Prepared<'r> {
     pub begins_before_base: bool,
     /// Rows from the range's beginning are wanted, without the base's (`--from-index`, `--since`).
     pub from_asked: bool,
+    /// The range goes on to wherever the log ends: damage behind its last entry matters.
+    to_the_end: bool,
     /// What was altered, a phrase each: with anything in it, what comes of the replay is no evidence.
     pub altered: Vec<String>,
     /// The rules in force, and why.
@@ -239,6 +241,7 @@ pub fn prepare<'r>(
         blind: false,
         begins_before_base,
         from_asked: range.has_from(),
+        to_the_end: range.is_open(last),
         altered,
         chosen,
         known,
@@ -333,6 +336,7 @@ fn blind<'r>(
         blind: true,
         begins_before_base: false,
         from_asked: range.has_from(),
+        to_the_end: range.is_open(last),
         altered,
         chosen,
         known,
@@ -366,7 +370,27 @@ impl Prepared<'_> {
             self.extend_with_findings()?;
             self.rewind()?;
         }
-        self.run_to(self.range.1, subscriber)
+        let mut ended = self.run_to(self.range.1, subscriber)?;
+        self.look_behind(&mut ended, subscriber)?;
+        Ok(ended)
+    }
+
+    /// Where a replay came to the end of the log and was to do so, tells of entries that are lost behind it.
+    fn look_behind(&self, ended: &mut Ended, subscriber: &mut dyn Subscriber) -> Result<(), Error> {
+        let log = &*self.evidence.log;
+        let at_end = log.bounds().is_some_and(|(_, last)| last == ended.reached.index);
+        if !at_end || !self.to_the_end || ended.reached.stopped_by.is_some() {
+            return Ok(());
+        }
+        for damage in evidence::behind_the_end(log)? {
+            subscriber.damage(&damage);
+            match (damage.kind, damage.first) {
+                (DamageKind::UndecodableEntry, Some(index)) => ended.unsure.undecodable.push(index),
+                _ if ended.reached.stopped_by.is_none() => ended.reached.stopped_by = Some(damage),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Replays up to and with `to`; a further run goes on from there.

@@ -20,6 +20,7 @@ pub struct File {
     start: u64,
     len: u64,
     is_part: bool,
+    is_cut: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +45,14 @@ impl File {
         }
         let inner = fs::File::open(path).map_err(io)?;
         let len = inner.metadata().map_err(io)?.len();
-        Ok(File { path: shown.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len, is_part: false })
+        Ok(File {
+            path: shown.into(),
+            inner: Inner::Disk(Arc::new(inner)),
+            start: 0,
+            len,
+            is_part: false,
+            is_cut: false,
+        })
     }
 
     /// A file that is already open, for instance a temporary one, under the name that messages use.
@@ -53,13 +61,20 @@ impl File {
     /// When its length cannot be had.
     pub fn from_open(name: &str, inner: fs::File) -> Result<Self, EvidenceError> {
         let len = inner.metadata().map_err(|source| EvidenceError::Io { path: name.into(), source })?.len();
-        Ok(File { path: name.into(), inner: Inner::Disk(Arc::new(inner)), start: 0, len, is_part: false })
+        Ok(File {
+            path: name.into(),
+            inner: Inner::Disk(Arc::new(inner)),
+            start: 0,
+            len,
+            is_part: false,
+            is_cut: false,
+        })
     }
 
     /// Bytes in memory, under the name that messages use.
     pub fn from_memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
-        File { path: name.into(), inner: Inner::Memory(Arc::new(bytes)), start: 0, len, is_part: false }
+        File { path: name.into(), inner: Inner::Memory(Arc::new(bytes)), start: 0, len, is_part: false, is_cut: false }
     }
 
     /// The run of `len` bytes from `start` of this file, under a name of its own; clipped to the file.
@@ -71,7 +86,13 @@ impl File {
             start: self.start.saturating_add(start),
             len: len.min(self.len - start),
             is_part: true,
+            is_cut: len > self.len - start,
         }
+    }
+
+    /// True for a part that would go on behind the end of the file that it is a part of.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The same file with the length that it has now; a part of one keeps its length.

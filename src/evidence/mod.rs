@@ -200,6 +200,25 @@ pub fn last_entry(path: &Path) -> Result<Option<(Index, Term)>, EvidenceError> {
     Ok(locate::locate(path)?.store.last_entry())
 }
 
+/// Damage behind the last readable entry of a log: entries may be lost there, and a scan up to the last one does not
+/// come to it.
+///
+/// # Errors
+/// When the log cannot be read at all.
+pub fn behind_the_end(log: &dyn Log) -> Result<Vec<Damage>, EvidenceError> {
+    const MOST: usize = 1000;
+    let Some((_, last)) = log.bounds() else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    log.scan(last.next()..=Index(u64::MAX), &mut |scanned| match scanned {
+        Scanned::Damaged(damage) if found.len() < MOST => {
+            found.push(damage);
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Break(()),
+    })?;
+    Ok(found)
+}
+
 fn opened(found: locate::Found) -> Evidence {
     let window = window::of(&found.store, found.notes);
     let log: Box<dyn Log> = match found.store {

@@ -106,6 +106,19 @@ pub fn keep(name: &str, mut stream: impl Read) -> io::Result<File> {
     }
 }
 
+/// As [`keep`], of a stream that may end before its `len` bytes.
+fn keep_what_is_there(name: &str, mut stream: impl Read, len: u64) -> io::Result<File> {
+    let mut spill = Spill::default();
+    let mut buf = vec![0; BLOCK];
+    loop {
+        match stream.read(&mut buf) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(n @ 1..) => spill.put(buf.get(..n).unwrap_or_default())?,
+            Ok(_) | Err(_) => return spill.finish_of(name, len),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Spill {
     memory: Vec<u8>,
@@ -150,6 +163,12 @@ impl Spill {
         Ok(())
     }
 
+    /// What was put in of a file of `len` bytes.
+    fn finish_of(self, name: &str, len: u64) -> io::Result<File> {
+        let file = self.finish(name)?;
+        Ok(if file.len() < len { file.part(name, 0, len) } else { file })
+    }
+
     fn finish(self, name: &str) -> io::Result<File> {
         match self.disk {
             None => Ok(File::from_memory(name, self.memory)),
@@ -191,10 +210,10 @@ pub fn open_tar(file: &File, notes: &mut Vec<String>) -> io::Result<Parcel> {
         let (start, len) = (entry.raw_file_position(), entry.size());
         let inner = match holes {
             Some(holes) => holes.fill(&name, &file.part(&name, start, len))?,
-            None if kind.is_gnu_sparse() => keep(&name, &mut entry)?,
+            None if kind.is_gnu_sparse() => keep_what_is_there(&name, &mut entry, len)?,
             None => file.part(&name, start, len),
         };
-        if !kind.is_gnu_sparse() && start.saturating_add(len) > file.len() {
+        if inner.is_cut() {
             damage = Some(format!("it ends inside of {path}"));
         }
         files.insert(path, inner);
@@ -255,6 +274,9 @@ impl Holes {
             while spill.len < end {
                 let n = (end - spill.len).min(BLOCK as u64) as usize;
                 let piece = buf.get_mut(..n).ok_or_else(bad)?;
+                if stored.is_cut() && stored.len() < at.saturating_add(n as u64) {
+                    return spill.finish_of(name, self.size);
+                }
                 stored.read_at(at, piece)?;
                 spill.put(piece)?;
                 at += n as u64;

@@ -34,6 +34,7 @@ mod evidence_live;
 mod evidence_memory;
 mod evidence_open;
 mod evidence_raftdb;
+mod evidence_tail;
 mod evidence_timelines;
 mod evidence_untouched;
 mod evidence_wal_damage;

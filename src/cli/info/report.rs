@@ -166,7 +166,7 @@ impl<'a> Report<'a> {
             complete: whole,
             terms: &window.terms,
             gaps: whole.then(|| gaps(&tally.damage)),
-            damage: whole.then(|| tally.damage.iter().filter(|d| d.kind != DamageKind::Gap).collect()),
+            damage: whole.then(|| tally.damage.iter().filter(|d| !is_gap(d)).collect()),
             undecodable: whole.then_some(tally.undecodable),
             undecodable_first: (whole && tally.undecodable > 0).then_some(&tally.undecodable_first),
             servers: window.servers.as_ref(),
@@ -197,9 +197,14 @@ fn suggested(tally: &Tally, names: &MessageTypes) -> Vec<String> {
     unnamed.map(|number| format!("--message-type {number}={}", restart::NAME)).collect()
 }
 
+/// A gap between two entries. What is lost behind the last one has no end that is known.
+fn is_gap(damage: &Damage) -> bool {
+    damage.kind == DamageKind::Gap && damage.first.is_some() && damage.last.is_some()
+}
+
 fn gaps(damage: &[Damage]) -> Vec<Gap> {
     let ends = |d: &Damage| Some(Gap { first: d.first?, last: d.last? });
-    damage.iter().filter(|d| d.kind == DamageKind::Gap).filter_map(ends).collect()
+    damage.iter().filter(|d| is_gap(d)).filter_map(ends).collect()
 }
 
 /// The newer of two signs: the keys of the last register, and the newest type in the log.

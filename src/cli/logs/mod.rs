@@ -88,6 +88,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let (from, to) = options.rows.filter.index_bounds(from, to);
     let mut pass = Pass::new(options, last, &mut *out);
     pass.scan(log, from, to, reporter)?;
+    pass.look_behind(log, to, reporter)?;
     pass.end(reporter)
 }
 
@@ -110,6 +111,7 @@ fn resolved(mut pass: Pass<'_>, mut replay: Prepared<'_>, reporter: &Reporter) -
         notes.warn(format!("behind index {index} nothing is resolved: the replay ends at a hole in the log"));
         pass.scan(&*replay.evidence.log, from.max(index.next()), to, reporter)?;
     }
+    pass.look_behind(&*replay.evidence.log, to, reporter)?;
     pass.end(reporter)
 }
 
@@ -209,6 +211,15 @@ impl<'p> Pass<'p> {
         self.damaged |= row.is_broken();
         self.printed += 1;
         self.failed = self.out.row(&row).err();
+    }
+
+    /// Tells of entries that are lost behind the last one, where the listing was to come to it.
+    fn look_behind(&mut self, log: &dyn Log, to: Index, reporter: &Reporter) -> Result<(), Error> {
+        let last = log.bounds().is_some_and(|(_, last)| last == to && self.options.range.is_open(last));
+        if last && !self.is_done() {
+            evidence::behind_the_end(log)?.iter().for_each(|damage| self.damage(damage, reporter));
+        }
+        Ok(())
     }
 
     fn damage(&mut self, damage: &Damage, mut notes: &Reporter) {

@@ -30,6 +30,7 @@ pub(super) fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Erro
     if let Some((from, to)) = live {
         let (from, to) = filter.index_bounds(from, to);
         pass.scan(log, from, to, reporter)?;
+        pass.look_behind(log, to, reporter)?;
     }
     match (&carver, carved) {
         (Some(carver), Some((from, to))) => {

@@ -29,10 +29,12 @@ impl Prepared<'_> {
     /// # Errors
     /// When the log cannot be read, or the ledger is not of this log or cannot be written.
     pub fn run_audit(&mut self, audit: &mut Audit<'_>) -> Result<Ended, Error> {
-        match self.db.clone() {
+        let mut ended = match self.db.clone() {
             Some(path) => self.extend(&path, audit),
             None => self.run_to(self.range.1, audit),
-        }
+        }?;
+        self.look_behind(&mut ended, audit)?;
+        Ok(ended)
     }
 
     /// Comes to the state at the end of the range; with a kept ledger, from one that is near.
@@ -40,7 +42,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Prepared::run_audit`].
     pub fn run_to_state(&mut self) -> Result<Ended, Error> {
-        if self.db.is_some() { self.extend_with_findings() } else { self.run_to(self.range.1, &mut Silent) }
+        if self.db.is_some() { self.extend_with_findings() } else { self.run(&mut Silent) }
     }
 
     /// Puts the findings of an audit into the kept ledger, if there is one, and closes it.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::file::File;
-use super::sequence::{Bad, Sequence};
+use super::sequence::{Bad, Hole, Sequence};
 use super::{DamageKind, EvidenceError, Log, LogType, Record, Scanned};
 use crate::entry::message_type::MessageTypes;
 use crate::types::{Index, Term};
@@ -39,6 +39,8 @@ const LOOKUP: usize = 16 << 10;
 pub struct JsonLog {
     file: File,
     places: Places,
+    /// What stands behind the last entry and cannot be read: the offset, and what is wrong.
+    lost: Option<(u64, String)>,
     notes: Vec<String>,
 }
 
@@ -100,17 +102,25 @@ impl JsonLog {
         let mut strangers = Told::default();
         let mut too_long = Told::default();
         let mut open = None;
+        let mut lost = None;
         split::objects(&file, 0, PIECE, &mut |object| {
             match object {
                 Object::Whole(offset, text) => match serde_json::from_slice::<Head<'_>>(text) {
                     Ok(head) => {
+                        lost = None;
                         clocks |= head.appended_at.is_some();
                         places.add(head.index, offset);
                     }
                     Err(_) => strangers.add(offset),
                 },
-                Object::TooLong(offset) => too_long.add(offset),
-                Object::Open(offset) => open = Some(offset),
+                Object::TooLong(offset) => {
+                    too_long.add(offset);
+                    lost = Some((offset, format!("the object at byte {offset} is too long to be an entry")));
+                }
+                Object::Open(offset) => {
+                    open = Some(offset);
+                    lost = Some((offset, format!("the JSON breaks off at byte {offset}")));
+                }
             }
             ControlFlow::Continue(())
         })?;
@@ -138,7 +148,7 @@ impl JsonLog {
                 notes.push(format!("{twice} indexes stand there twice; the first of each is read"));
             }
         }
-        Ok(Some(JsonLog { file, places, notes }))
+        Ok(Some(JsonLog { file, places, lost, notes }))
     }
 
     /// The file.
@@ -233,6 +243,10 @@ impl Log for JsonLog {
             })
             .map_err(|source| self.io(source))?;
         if !broken {
+            if let Some((offset, detail)) = &self.lost {
+                let first = self.places.bounds().map(|(_, last)| last.saturating_add(1));
+                sequence.hole(Hole { first, last: None, offset: Some(*offset), detail: detail.clone() });
+            }
             // A break from the sink has no more to hear.
             let _ = sequence.finish(None);
         }

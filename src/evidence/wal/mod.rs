@@ -133,6 +133,12 @@ impl Wal {
             }
         }
         wal.find_bounds();
+        // A closed segment holds entries.
+        if let Some(part) = wal.parts.iter().find(|part| part.last.is_some()).filter(|_| wal.bounds.is_none()) {
+            let why = wal.table(part).err().unwrap_or_else(|| "no entry in it can be read".into());
+            let detail = format!("none of its segments can be read: {}: {why}; give the whole directory", part.name());
+            return Err(EvidenceError::Unreadable { path: wal.path, detail });
+        }
         Ok(wal)
     }
 
@@ -260,6 +266,10 @@ impl Wal {
             if !sequence.is_past(place.index) && feed(&mut segment, place, &name, sequence).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        if part.last.is_none() && segment.is_cut() {
+            let detail = format!("the archive ends inside of segment {name}");
+            sequence.hole(Hole { first: Some(end.saturating_add(1)), last: None, offset: None, detail });
         }
         // In the tail this is what the server drops by itself.
         Ok(match table.rest.as_ref().filter(|_| part.last.is_some()) {

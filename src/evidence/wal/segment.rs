@@ -163,6 +163,11 @@ impl Segment {
         self.chunks.read(place.offset, place.len as usize)
     }
 
+    /// True where the file is known to have gone on behind its end.
+    pub fn is_cut(&self) -> bool {
+        self.chunks.file().is_cut()
+    }
+
     /// Reads all frames and verifies every batch's sum.
     pub fn table(&mut self) -> Table {
         let mut table = Table::default();
