@@ -27,6 +27,8 @@ pub struct Seen {
     pub appended_at: Option<Timestamp>,
     /// What became of it.
     pub outcome: Outcome,
+    /// The reason for it, where there is one, and whether a server would have crashed.
+    pub detail: Option<String>,
     /// The rows that it touched.
     pub touched: Vec<Touched>,
     /// The moves of parents' counters.
@@ -69,6 +71,7 @@ impl Subscriber for Watch {
             data: data.to_vec(),
             appended_at,
             outcome: entry.step.outcome.clone(),
+            detail: entry.step.outcome.detail(entry.rules),
             touched: held::touched(entry.step, entry.state),
             moves: entry.step.moves.clone(),
         });

@@ -44,7 +44,7 @@ impl Detector for OutcomeDetector {
             }
             _ => return,
         };
-        findings.add(Finding { detail: entry.step.outcome.detail(), ..finding });
+        findings.add(Finding { detail: entry.step.outcome.detail(entry.rules), ..finding });
     }
 
     fn save(&self, _: &mut Packer) {}

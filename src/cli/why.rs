@@ -152,8 +152,8 @@ impl<'s> Told<'s> {
         }
         out.display("bytes", self.seen.data.len());
         out.text("outcome", self.seen.outcome.word());
-        if let Some(detail) = self.seen.outcome.detail() {
-            out.text("detail", &detail);
+        if let Some(detail) = &self.seen.detail {
+            out.text("detail", detail);
         }
         if let Some(sender) = &self.sender {
             let mut by = Object::open(out.key("by"));
@@ -203,7 +203,8 @@ impl<'s> Told<'s> {
         if !carried.is_empty() {
             lines.push(format!("carries: {carried}"));
         }
-        lines.push(format!("outcome: {}", seen.outcome));
+        let detail = seen.detail.iter().map(|detail| format!(": {detail}")).collect::<String>();
+        lines.push(format!("outcome: {}{detail}", seen.outcome.word()));
         for count in &seen.moves {
             let (from, to) = (count.old.as_str(), count.new.as_str());
             let from = if from.is_empty() { "none" } else { from };

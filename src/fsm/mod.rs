@@ -111,6 +111,8 @@ impl Fsm {
                 let state = &mut self.state;
                 Txn { state, rules: &self.rules, index, source, start: 0, blind: self.blind }.message(message)
             }
+            // What a server does not look at can't trouble it.
+            Err(_) if self.rules.ignores_type(command.kind) => Outcome::NoEffect("servers ignore this type".into()),
             Err(error) => Outcome::Undecodable(*error),
         }
     }

@@ -1,11 +1,11 @@
 //! What became of an entry, and what it changed.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use super::id::{Id, Word};
 use super::row::{Alloc, Children, Deployment, Eval, Job, Launch, Named, Node, Summary};
+use super::rules::Rules;
 use super::table::{RowKey, TableName, TableRow};
 use crate::entry::msgpack::DecodeError;
 use crate::types::{Index, JobKey};
@@ -63,25 +63,29 @@ impl Outcome {
         }
     }
 
-    /// The reason, where there is one.
-    pub fn detail(&self) -> Option<String> {
+    /// Whether a server that meets the entry crashes, and crashes again whenever it replays it (fsm.md 1).
+    pub fn crashes(&self) -> bool {
+        matches!(self, Outcome::Empty | Outcome::Undecodable(_) | Outcome::UnknownType { ignored: false })
+    }
+
+    /// The reason, where there is one, and whether a server with these rules crashes on the entry.
+    pub fn detail(&self, rules: &Rules) -> Option<String> {
+        let reason = self.reason()?;
+        Some(match self.crashes() {
+            true => format!("{reason}; a server of Nomad {} crashes on it", rules.version),
+            false => reason,
+        })
+    }
+
+    fn reason(&self) -> Option<String> {
         match self {
             Outcome::NoEffect(why) | Outcome::AppliedWithout(why) => Some(why.clone()),
             Outcome::Refused(why) | Outcome::PartiallyApplied(why) => Some(why.to_string()),
-            Outcome::Empty => Some("the command has no byte; a server crashes on it".into()),
-            Outcome::Undecodable(why) => Some(format!("{why}; a server crashes on it")),
+            Outcome::Empty => Some("the command has no byte".into()),
+            Outcome::Undecodable(why) => Some(why.to_string()),
             Outcome::UnknownType { ignored: true } => Some("unknown type, to be ignored".into()),
-            Outcome::UnknownType { ignored: false } => Some("unknown type; a server crashes on it".into()),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.detail() {
-            Some(detail) => write!(f, "{}: {detail}", self.word()),
-            None => f.write_str(self.word()),
+            Outcome::UnknownType { ignored: false } => Some("unknown type".into()),
+            Outcome::Applied | Outcome::NotForFsm => None,
         }
     }
 }

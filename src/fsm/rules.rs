@@ -224,6 +224,17 @@ impl Rules {
     pub fn knows_type(&self, number: u8) -> bool {
         self.known_types >> (number & 0x7f) & 1 == 1
     }
+
+    /// Whether a server of this version takes a message of that type and does nothing with it, not even read it
+    /// (fsm.md 1).
+    pub fn ignores_type(&self, number: u8) -> bool {
+        match number & 0x7f {
+            8 => self.alloc_update_ignored,
+            11 | 12 | 33 | 34 => self.accessors_ignored,
+            41..=43 => true,
+            _ => false,
+        }
+    }
 }
 
 impl Rules {

@@ -582,3 +582,54 @@ fn a_restore_takes_records_as_they_are_and_counts_what_it_leaves_out() {
     assert_eq!(state.rows(TableName::VaultAccessors).count(), 1);
     assert!(state.node_pools().contains_key("gpu"));
 }
+
+#[test]
+fn half_a_body_troubles_no_server_that_does_not_look_at_it() {
+    let cases = [
+        ("2.0.5", 8, "no_effect"),
+        ("1.4.2", 8, "undecodable"),
+        ("1.10.0", 11, "no_effect"),
+        ("1.9.7", 11, "undecodable"),
+        ("1.0.3", 42, "no_effect"),
+        ("2.0.5", 4, "undecodable"),
+    ];
+    for (version, kind, outcome) in cases {
+        let mut fsm = Server::new(version).fsm;
+        let data = [kind, 0x81, 0xa5];
+        let record = Record { index: Index(10), term: Term(2), kind: LogType::Command, data: &data, appended_at: None };
+        let step = fsm.apply(&record, Message::read(&data).as_ref());
+        assert_eq!(step.outcome.word(), outcome, "{version}, type {kind}");
+    }
+}
+
+#[test]
+fn an_evaluation_that_a_running_allocation_names_is_not_deleted_by_filter() {
+    let mut server = Server::new("2.0.5");
+    let job = |id: &str| json!({"ID": id, "Namespace": "default", "Type": "batch", "TaskGroups": [{"Name": "g"}]});
+    let eval = |id: &str, job: &str| json!({"ID": id, "Namespace": "default", "JobID": job, "Status": "pending"});
+    for id in ["a", "b"] {
+        server.apply(4, json!({"Job": job(id), "Namespace": "default", "Eval": eval(&format!("eval-{id}"), id)}));
+    }
+    // The allocation is of b and names the evaluation of a.
+    let alloc = json!({
+        "ID": "alloc", "Namespace": "default", "JobID": "b", "TaskGroup": "g", "EvalID": "eval-a",
+        "DesiredStatus": "run", "ClientStatus": "running", "Job": job("b"),
+    });
+    server.apply(13, json!({"AllocsUpdated": [alloc], "EvalID": "eval-a"}));
+    server.apply(30, json!({"Config": {"PauseEvalBroker": true}}));
+    server.apply(7, json!({"Filter": "Namespace == default", "PerPage": 10}));
+    let left: Vec<_> = server.fsm.state().evals().map(|eval| eval.id.to_string()).collect();
+    assert_eq!(left, ["eval-a"]);
+}
+
+#[test]
+fn a_tag_that_another_version_has_is_refused_even_where_this_one_has_it_too() {
+    let mut server = Server::new("2.0.5");
+    let tag = json!({"Name": "kept"});
+    for _ in 0..2 {
+        let job = json!({"ID": "a", "Namespace": "default", "Type": "batch", "TaskGroups": [], "VersionTag": tag});
+        server.apply(4, json!({"Job": job, "Namespace": "default"}));
+    }
+    let request = json!({"JobID": "a", "Namespace": "default", "Name": "kept", "Tag": tag, "Version": 0});
+    assert_eq!(server.apply(61, request), "refused");
+}

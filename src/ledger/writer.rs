@@ -134,7 +134,7 @@ impl Subscriber for Writer {
             bytes: int(record.data.len() as u64),
             appended_at: record.appended_at,
             outcome: entry.step.outcome.word(),
-            detail: entry.step.outcome.detail(),
+            detail: entry.step.outcome.detail(entry.rules),
             hash: hash(record.data),
         }));
         if !entry.step.changes.is_empty() {

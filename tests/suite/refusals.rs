@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::common::{fixture, run_to};
 use crate::support::answers::recorded_refusal;
 use crate::support::cases::{self, Case, Recording};
 use crate::support::findings::is_due;
@@ -56,4 +57,28 @@ fn printed(recording: &Recording) -> BTreeSet<(u64, &'static str)> {
         })
         .filter(due)
         .collect()
+}
+
+#[test]
+fn what_no_state_machine_can_use_is_listed_counted_and_passed_and_the_crash_is_told() {
+    let path = fixture("unknown_types");
+    // Unknown types without and with the ignore flag, an empty command, half a body, no body.
+    let entries = [(12, true), (13, false), (15, true), (17, true), (19, true), (20, true)];
+    let listed = run_to(2, &["logs", "--format", "ndjson", &path]).ndjson();
+    assert_eq!(listed.len(), 22);
+    for rules in ["1.0.4", "2.0.5"] {
+        let audit = run_to(3, &["audit", "--all", "--json", "--rules", rules, &path]).json();
+        assert_eq!(audit["evidence"]["undecodable"], 3);
+        let findings = audit["findings"].as_array().unwrap();
+        for (index, crashes) in entries {
+            let finding = findings.iter().find(|finding| finding["index"] == index).unwrap();
+            let told = finding["detail"].as_str().unwrap();
+            assert_eq!(told.contains(&format!("a server of Nomad {rules} crashes on it")), crashes, "{index}: {told}");
+            let why = run_to(3, &["why", &index.to_string(), "--rules", rules, &path]).stdout;
+            assert!(why.contains(told) && why.contains("changed: nothing"), "{why}");
+        }
+        // The replay went on behind them.
+        let rows = run_to(3, &["timeline", "--format", "ndjson", "--rules", rules, &path]).ndjson();
+        assert_eq!(rows.last().unwrap()["index"], 21);
+    }
 }

@@ -1,11 +1,12 @@
 //! Evaluations made, changed and collected (fsm.md 2.8, 2.9).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::Txn;
 use super::super::id::{Id, Word};
 use super::super::outcome::{Outcome, Refusal};
-use super::super::row::{Eval, Indexes, Summary};
+use super::super::row::{Alloc, Eval, Indexes, Summary};
 use super::super::state::fold;
 use super::super::status::Due;
 use super::Applied;
@@ -160,12 +161,20 @@ impl Txn<'_> {
         let mut rows: Vec<Arc<Eval>> = self.state.evals().cloned().collect();
         rows.sort_by(|a, b| (a.indexes.create, &a.id).cmp(&(b.indexes.create, &b.id)));
         let from = Id::new(&request.next_token);
+        // An allocation counts for the evaluation that it names, whatever its job.
+        let mut needed_by: HashMap<Id, Vec<Arc<Alloc>>> = HashMap::new();
+        for alloc in
+            self.state.allocs().filter(|a| matches!(a.client_status.as_str(), "running" | "unknown" | "failed"))
+        {
+            needed_by.entry(alloc.eval_id.clone()).or_default().push(alloc.clone());
+        }
         let mut deleted = 0;
         for eval in rows {
             if deleted >= request.per_page {
                 break;
             }
-            if eval.id >= from && self.may_be_deleted(&eval) && filter.matches(&eval) {
+            let allocs = needed_by.get(&eval.id).map(Vec::as_slice).unwrap_or_default();
+            if eval.id >= from && self.may_be_deleted(&eval, allocs) && filter.matches(&eval) {
                 self.state.put_eval(&eval.id, None);
                 deleted += 1;
             }
@@ -175,19 +184,17 @@ impl Txn<'_> {
 
     /// Nothing depends on the evaluation: its job is gone or over, or none of its allocations is at
     /// work or still to be replaced.
-    fn may_be_deleted(&self, eval: &Eval) -> bool {
+    fn may_be_deleted(&self, eval: &Eval, allocs: &[Arc<Alloc>]) -> bool {
         let Some(job) = self.state.job(&eval.job).filter(|job| !job.stop && job.status != "dead") else {
             return true;
         };
-        self.state.allocs_of(&eval.job).filter(|a| a.eval_id == eval.id).all(|alloc| {
-            match alloc.client_status.as_str() {
-                "running" | "unknown" => false,
-                "failed" => {
-                    let group = job.groups.iter().find(|g| g.name == alloc.task_group);
-                    !group.is_some_and(|g| g.reschedules) || !alloc.next.is_empty()
-                }
-                _ => true,
+        allocs.iter().all(|alloc| match alloc.client_status.as_str() {
+            "running" | "unknown" => false,
+            "failed" => {
+                let group = job.groups.iter().find(|g| g.name == alloc.task_group);
+                !group.is_some_and(|g| g.reschedules) || !alloc.next.is_empty()
             }
+            _ => true,
         })
     }
 }

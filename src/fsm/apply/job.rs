@@ -194,21 +194,22 @@ impl Txn<'_> {
     fn version_to_tag(&self, key: &JobKey, request: &JobApplyTag<'_>, version: u64) -> Result<Arc<Job>, Refusal> {
         let folded = fold(key);
         let rows = || self.state.versions(&folded).into_iter().flat_map(|v| v.values()).filter(|j| j.key.id == key.id);
-        let tagged = |name: &str| rows().find(|j| j.tag.as_ref().is_some_and(|t| &*t.name == name));
-        match &request.tag {
-            None => tagged(&request.name)
+        let has = |j: &Job, name: &str| j.tag.as_ref().is_some_and(|t| *t.name == *name);
+        let Some(tag) = &request.tag else {
+            return rows()
+                .find(|j| has(j, &request.name))
                 .cloned()
-                .ok_or_else(|| Refusal::new(format!("no version of job {key} has the tag {:?}", request.name))),
-            Some(tag) => match tagged(&tag.name) {
-                Some(other) if other.version != version => Err(Refusal::new(format!(
-                    "the tag {:?} is on version {} of job {key} already",
-                    tag.name, other.version
-                ))),
-                _ => rows()
-                    .find(|j| j.version == version)
-                    .cloned()
-                    .ok_or_else(|| Refusal::new(format!("job {key} has no version {version}"))),
-            },
+                .ok_or_else(|| Refusal::new(format!("no version of job {key} has the tag {:?}", request.name)));
+        };
+        if let Some(other) = rows().find(|j| j.version != version && has(j, &tag.name)) {
+            return Err(Refusal::new(format!(
+                "the tag {:?} is on version {} of job {key} already",
+                tag.name, other.version
+            )));
         }
+        rows()
+            .find(|j| j.version == version)
+            .cloned()
+            .ok_or_else(|| Refusal::new(format!("job {key} has no version {version}")))
     }
 }
