@@ -6,8 +6,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
-use crate::base::Holdings;
-use crate::entry::message_type::known_type;
+use crate::base::{Base, Holdings};
+use crate::entry::body::restart;
+use crate::entry::message_type::MessageTypes;
 use crate::entry::writer::{self, Writer};
 use crate::entry::{msgpack, split};
 use crate::evidence::{Evidence, EvidenceError, LogType, Scanned};
@@ -15,7 +16,7 @@ use crate::fsm::compare::differences;
 use crate::fsm::rules::{Rules, Version};
 use crate::notes::Level;
 use crate::replay::{Replayed, Subscriber, replay};
-use crate::start::{self, Later};
+use crate::start::{self, Later, Start};
 use crate::timeline::changed_jobs;
 use crate::types::Index;
 
@@ -79,51 +80,66 @@ pub struct Chosen {
     pub rules: Rules,
     /// What decided.
     pub from: RulesFrom,
-    /// The newest versions of other rules that the evidence allows and that answer differently.
-    pub also_possible: Vec<Version>,
+    /// The newest versions of other rules that the evidence allows, newest first.
+    pub allowed: Vec<Version>,
+    /// Those of them that answer differently; `None` where that was not asked, or would take too long to learn.
+    pub also_possible: Option<Vec<Version>>,
 }
 
-/// Chooses the rules by the evidence. `alternatives` says whether others that answer differently
-/// are wanted too, which takes more replays; large logs are not replayed for that.
+/// Chooses the rules by the evidence. `types` names message types: a number that is of another table tells nothing.
+/// `alternatives` says whether others that answer differently are wanted too, which takes more replays; large logs are
+/// not replayed for that.
 ///
 /// # Errors
 /// When the log cannot be read at all.
-pub fn choose(evidence: &Evidence, held: &Holdings, alternatives: bool) -> Result<Chosen, EvidenceError> {
-    let range = writer(evidence)?;
+pub fn choose(
+    evidence: &Evidence,
+    held: &Holdings,
+    types: &MessageTypes,
+    alternatives: bool,
+) -> Result<Chosen, EvidenceError> {
+    let (oldest, range) = writer(evidence, types)?;
     let mut candidates = candidates(range);
     let mut from = if range.is_some() { RulesFrom::Writer } else { RulesFrom::Default };
-    if let Some(agreeing) = agreeing(evidence, held, &candidates)? {
-        if agreeing.len() < candidates.len() {
-            from = RulesFrom::Snapshot;
+    let trial = Trial { evidence, held, restart_type: types.lookup(restart::NAME) };
+    let small = held.bounds.is_none_or(|(first, last)| last.0 - first.0 <= SMALL);
+    if let Some(snapshot) = held.oldest().and_then(|base| held.snapshots.iter().find(|index| **index > base.index())) {
+        let all = self::candidates(Some((oldest, None)));
+        let mut agreeing = trial.agreeing(*snapshot, &candidates)?;
+        if agreeing.is_empty() && small {
+            // The server that took it may not have been of the version that wrote the last register.
+            candidates = all;
+            agreeing = trial.agreeing(*snapshot, &candidates)?;
         }
-        candidates = agreeing;
+        if agreeing.is_empty() {
+            candidates = self::candidates(range);
+        } else {
+            from = if agreeing.len() < candidates.len() { RulesFrom::Snapshot } else { from };
+            candidates = agreeing;
+        }
     }
     let Some((newest, others)) = candidates.split_first() else {
         return Ok(Chosen {
             rules: Rules::for_version(Version::NEWEST),
             from: RulesFrom::Default,
-            also_possible: Vec::new(),
+            allowed: Vec::new(),
+            also_possible: None,
         });
     };
-    let mut chosen = Chosen { rules: Rules::for_version(*newest), from, also_possible: Vec::new() };
-    let entries = held.bounds.map_or(0, |(first, last)| last.0 - first.0);
-    if alternatives && entries <= SMALL && range.is_some() {
-        let answer = answers(evidence, held, *newest)?;
-        for other in others {
-            if answers(evidence, held, *other)? != answer {
-                chosen.also_possible.push(*other);
-            }
-        }
-    }
-    Ok(chosen)
+    let also_possible = match alternatives && small {
+        true => Some(trial.answering_differently(*newest, others)?),
+        false => None,
+    };
+    Ok(Chosen { rules: Rules::for_version(*newest), from, allowed: others.to_vec(), also_possible })
 }
 
 /// The releases that can have written the newest register: the oldest one, and the first that
 /// cannot. `None` where no register is near the end of the log.
 type Range = Option<(Version, Option<Version>)>;
 
-fn writer(evidence: &Evidence) -> Result<Range, EvidenceError> {
-    let Some((first, last)) = evidence.log.bounds() else { return Ok(None) };
+/// The oldest release that knows every type at the end of the log, and those that can have written the newest register.
+fn writer(evidence: &Evidence, types: &MessageTypes) -> Result<(Version, Range), EvidenceError> {
+    let Some((first, last)) = evidence.log.bounds() else { return Ok((Version::OLDEST, None)) };
     let from = first.max(Index(last.0.saturating_sub(LOOKED_AT)));
     let mut newest: Option<Writer> = None;
     let mut least = Version::OLDEST;
@@ -132,18 +148,19 @@ fn writer(evidence: &Evidence) -> Result<Range, EvidenceError> {
             && record.kind == LogType::Command
             && let Some(command) = split(record.data)
         {
-            let since = known_type(command.kind).and_then(|known| known.since.parse().ok());
-            least = least.max(since.unwrap_or(Version::OLDEST));
+            let since = types.since(command.kind);
+            least = least.max(since.and_then(|since| since.parse().ok()).unwrap_or(Version::OLDEST));
             let register = if command.kind == 4 { of_register(command.body) } else { None };
             newest = register.or(newest);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(newest.map(|writer| {
+    let range = newest.map(|writer| {
         let version = |text: Option<&str>| text.and_then(|text| text.parse::<Version>().ok());
         let at_least = version(writer.at_least).unwrap_or(Version::OLDEST).max(least);
         (at_least, version(writer.before).filter(|before| *before > at_least))
-    }))
+    });
+    Ok((least, range))
 }
 
 fn of_register(body: &[u8]) -> Option<Writer> {
@@ -168,41 +185,62 @@ fn candidates(range: Range) -> Vec<Version> {
     found.into_iter().rev().map(|(version, _)| version).collect()
 }
 
-/// The candidates that reproduce the first snapshot above the base; `None` where there is none to
-/// reproduce, or none does.
-fn agreeing(
-    evidence: &Evidence,
-    held: &Holdings,
-    candidates: &[Version],
-) -> Result<Option<Vec<Version>>, EvidenceError> {
-    let Some(base) = held.oldest() else { return Ok(None) };
-    let Some(snapshot) = held.snapshots.iter().copied().find(|index| *index > base.index()) else { return Ok(None) };
-    if candidates.len() < 2 {
-        return Ok(None);
-    }
-    let mut found = Vec::new();
-    for version in candidates {
-        let rules = Rules::for_version(*version);
-        let mut start = start::at(evidence, base, &rules, Unsaid)?;
-        let reached = replay(&*evidence.log, &mut start.fsm, (start.index, start.term), snapshot, &mut (), &mut [])?;
-        let kept = start::at(evidence, crate::base::Base::Snapshot(snapshot), &rules, Unsaid)?;
-        if reached.index == snapshot && differences(start.fsm.state(), kept.fsm.state()).is_empty() {
-            found.push(*version);
-        }
-    }
-    Ok((!found.is_empty()).then_some(found))
+/// Replays to learn what rules make of the evidence.
+struct Trial<'e> {
+    evidence: &'e Evidence,
+    held: &'e Holdings,
+    restart_type: Option<u8>,
 }
 
-/// A digest of every row of the timeline under a version's rules.
-fn answers(evidence: &Evidence, held: &Holdings, version: Version) -> Result<u64, EvidenceError> {
-    let Some(base) = held.oldest() else { return Ok(0) };
-    let rules = Rules::for_version(version);
-    let mut start = start::at(evidence, base, &rules, Unsaid)?;
-    let mut digest = Digest(DefaultHasher::new());
-    let mut later = Later::than(start.index, evidence, &rules);
-    let last = held.last().unwrap_or_default();
-    replay(&*evidence.log, &mut start.fsm, (start.index, start.term), last, &mut later, &mut [&mut digest])?;
-    Ok(digest.0.finish())
+impl Trial<'_> {
+    /// The candidates that reproduce the snapshot at that index, which is above the base.
+    fn agreeing(&self, snapshot: Index, candidates: &[Version]) -> Result<Vec<Version>, EvidenceError> {
+        let Some(base) = self.held.oldest() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for version in candidates {
+            let rules = Rules::for_version(*version);
+            let mut start = self.start(base, &rules)?;
+            let at = (start.index, start.term);
+            let reached = replay(&*self.evidence.log, &mut start.fsm, at, snapshot, &mut (), &mut [])?;
+            let kept = self.start(Base::Snapshot(snapshot), &rules)?;
+            if reached.index == snapshot && differences(start.fsm.state(), kept.fsm.state()).is_empty() {
+                found.push(*version);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of the others that do not answer as `version` does.
+    fn answering_differently(&self, version: Version, others: &[Version]) -> Result<Vec<Version>, EvidenceError> {
+        let mut found = Vec::new();
+        if !others.is_empty() {
+            let answer = self.answers(version)?;
+            for other in others {
+                if self.answers(*other)? != answer {
+                    found.push(*other);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A digest of every row of the timeline under a version's rules.
+    fn answers(&self, version: Version) -> Result<u64, EvidenceError> {
+        let Some(base) = self.held.oldest() else { return Ok(0) };
+        let rules = Rules::for_version(version);
+        let mut start = self.start(base, &rules)?;
+        let mut digest = Digest(DefaultHasher::new());
+        let mut later = Later::than(start.index, self.evidence, &rules);
+        let (at, last) = ((start.index, start.term), self.held.last().unwrap_or_default());
+        replay(&*self.evidence.log, &mut start.fsm, at, last, &mut later, &mut [&mut digest])?;
+        Ok(digest.0.finish())
+    }
+
+    fn start(&self, base: Base, rules: &Rules) -> Result<Start, EvidenceError> {
+        let mut start = start::at(self.evidence, base, rules, Unsaid)?;
+        start.fsm.name_restarts(self.restart_type);
+        Ok(start)
+    }
 }
 
 struct Digest(DefaultHasher);

@@ -302,7 +302,7 @@ fn summary(replay: &Prepared<'_>, audited: &Audited, ended: &Ended) -> EvidenceS
         rejected: audited.rejected,
         rules: replay.chosen.name(),
         rules_from: replay.chosen.from.name().to_owned(),
-        rules_also_possible: replay.chosen.also_possible.iter().map(ToString::to_string).collect(),
+        rules_also_possible: replay.chosen.also_possible.iter().flatten().map(ToString::to_string).collect(),
         altered: replay.altered.clone(),
     }
 }

@@ -75,7 +75,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
             Tally::new(true)
         }
         Some((first, last)) => {
-            let mut tally = read(&*log, first, last, whole, reporter)?;
+            let mut tally = read(&*log, first, last, whole, options, reporter)?;
             tally.damage.extend(evidence::behind_the_end(&*log)?);
             tally
         }
@@ -104,9 +104,16 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
 }
 
 /// Reads the log, or its end.
-fn read(log: &dyn Log, first: Index, last: Index, whole: bool, reporter: &Reporter) -> Result<Tally, Error> {
+fn read(
+    log: &dyn Log,
+    first: Index,
+    last: Index,
+    whole: bool,
+    options: &Options,
+    reporter: &Reporter,
+) -> Result<Tally, Error> {
     let from = if whole { first } else { first.max(Index(last.0.saturating_sub(TAIL))) };
-    if let Some(tally) = parts::read(log, from, last, whole, reporter) {
+    if let Some(tally) = parts::read(log, from, last, whole, &options.names, reporter) {
         return Ok(tally);
     }
     let mut tally = Tally::new(whole);
@@ -115,7 +122,7 @@ fn read(log: &dyn Log, first: Index, last: Index, whole: bool, reporter: &Report
         match scanned {
             Scanned::Entry(record) => {
                 progress.tick(record.index);
-                tally.entry(&record);
+                tally.entry(&record, &options.names);
             }
             Scanned::Damaged(damage) => tally.damage.push(damage),
         }

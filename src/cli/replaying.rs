@@ -269,16 +269,29 @@ fn choose(
     mut notes: &Reporter,
 ) -> Result<Chosen, Error> {
     if let Some(rules) = &options.rules {
-        return Ok(Chosen { rules: rules.clone(), from: RulesFrom::Flag, also_possible: Vec::new() });
+        let (rules, from) = (rules.clone(), RulesFrom::Flag);
+        return Ok(Chosen { rules, from, allowed: Vec::new(), also_possible: None });
     }
-    let chosen = auto::choose(evidence, held, wanted == Wanted::Findings)?;
-    let why = match chosen.from {
-        RulesFrom::Snapshot => "a snapshot in the log, which other rules do not reproduce",
-        RulesFrom::Writer => "the newest version that can have written the last register",
-        _ => "the newest version: no register tells of its writer",
-    };
-    notes.detail(format!("the rules of Nomad {} are used ({why}); --rules names others", chosen.rules.version));
+    let chosen = auto::choose(evidence, held, &options.types, wanted == Wanted::Findings)?;
+    notes.note(format!("{}; --rules names others", said(&chosen)));
     Ok(chosen)
+}
+
+/// Which rules were chosen and why, and which others are possible.
+fn said(chosen: &Chosen) -> String {
+    let why = match chosen.from {
+        RulesFrom::Snapshot => "the newest that reproduce the snapshot in the log, which others do not",
+        RulesFrom::Writer => "the newest version that can have written the last register",
+        RulesFrom::Flag | RulesFrom::Default => "the newest version, as no register tells of its writer",
+    };
+    let listed = |versions: &[Version]| versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ");
+    let others = match &chosen.also_possible {
+        Some(others) if others.is_empty() => String::new(),
+        Some(others) => format!("; those of {} are possible too and answer differently", listed(others)),
+        None if chosen.allowed.is_empty() => String::new(),
+        None => format!("; those of {} are possible too", listed(&chosen.allowed)),
+    };
+    format!("the rules of Nomad {} are used ({why}){others}", chosen.rules.version)
 }
 
 /// No base reaches the index: behind a hole the replay still comes as far as the hole, else the

@@ -182,6 +182,14 @@ impl MessageTypes {
         }
     }
 
+    /// The release that a number came with. None where no community release has it, or the user has given it another
+    /// name: then it is of a build with another table, and tells nothing of a release (fsm.md 8).
+    pub fn since(&self, number: u8) -> Option<&'static str> {
+        let known = known_type(number)?;
+        let same = |name: &String| [known.name, known.was].iter().any(|known| bare(known) == bare(name));
+        self.overrides.get(&number).is_none_or(same).then_some(known.since)
+    }
+
     /// [`MessageTypes::name`] without its ending, for tables.
     pub fn short_name(&self, number: u8) -> Cow<'_, str> {
         match self.name(number) {
@@ -262,6 +270,9 @@ mod tests {
         assert_eq!(types.name(4), "Mine");
         assert_eq!(types.lookup("quotausage"), Some(78));
         assert_eq!(types.lookup("mine"), Some(4));
+        types.parse_override("47=JobRestartRequestType").unwrap();
+        types.parse_override("50=varapplystate").unwrap();
+        assert_eq!([47, 50, 78, 6].map(|number| types.since(number)), [None, Some("1.4.0"), None, Some("0.1.0")]);
         for bad in ["78", "=x", "128=x", "300=x", "7=", "7= ", "7=8", "x=y"] {
             assert!(types.parse_override(bad).is_err(), "{bad}");
         }

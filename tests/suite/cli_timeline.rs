@@ -72,7 +72,7 @@ fn unreadable_entries_make_the_answer_unsure() {
     let case = fixture("unknown_types");
     let unsure = run_to(3, &["timeline", &case]);
     assert!(unsure.stderr.contains("17, 19, 20") && unsure.stderr.contains("12, 15"), "{}", unsure.stderr);
-    let allowed = run_to(0, &["timeline", "--allow-incomplete", &case]);
+    let allowed = run_to(0, &["timeline", "--allow-incomplete", "--quiet", &case]);
     assert_eq!((allowed.stdout, allowed.stderr.lines().count()), (unsure.stdout, 2));
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 
 use super::tally::Tally;
 use crate::cli::reporter::Reporter;
+use crate::entry::message_type::MessageTypes;
 use crate::evidence::{Log, Scanned};
 use crate::progress::Progress;
 use crate::types::Index;
@@ -24,7 +25,14 @@ const TOLD_EVERY: u64 = 256;
 
 /// Reads the entries from `from` to `last`. `None` where the log is short, there is one processor, or it is damaged:
 /// damage at the border of two parts looks different from either side, and has to be told as a whole.
-pub(super) fn read(log: &dyn Log, from: Index, last: Index, whole: bool, reporter: &Reporter) -> Option<Tally> {
+pub(super) fn read(
+    log: &dyn Log,
+    from: Index,
+    last: Index,
+    whole: bool,
+    names: &MessageTypes,
+    reporter: &Reporter,
+) -> Option<Tally> {
     let parts = split(from, last);
     let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(THREADS).min(parts.len());
     if threads < 2 {
@@ -36,7 +44,7 @@ pub(super) fn read(log: &dyn Log, from: Index, last: Index, whole: bool, reporte
         while let number = next.fetch_add(1, Ordering::Relaxed)
             && let Some(part) = parts.get(number)
         {
-            let tally = one(log, part.clone(), whole, &done, tell);
+            let tally = one(log, part.clone(), (whole, names), &done, tell);
             if tally.is_none() {
                 // Nobody need begin another part.
                 next.store(parts.len(), Ordering::Relaxed);
@@ -63,7 +71,7 @@ pub(super) fn read(log: &dyn Log, from: Index, last: Index, whole: bool, reporte
 fn one(
     log: &dyn Log,
     part: RangeInclusive<Index>,
-    whole: bool,
+    (whole, names): (bool, &MessageTypes),
     done: &AtomicU64,
     tell: &mut dyn FnMut(u64),
 ) -> Option<Tally> {
@@ -74,7 +82,7 @@ fn one(
             sound = false;
             return ControlFlow::Break(());
         };
-        tally.entry(&record);
+        tally.entry(&record, names);
         if tally.entries.is_multiple_of(TOLD_EVERY) {
             tell(done.fetch_add(TOLD_EVERY, Ordering::Relaxed) + TOLD_EVERY);
         }

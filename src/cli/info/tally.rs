@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::entry::body::restart;
 use crate::entry::json::BodyWriter;
-use crate::entry::message_type::known_type;
+use crate::entry::message_type::MessageTypes;
 use crate::entry::{self, writer};
 use crate::evidence::{Damage, LogType, Record};
 use crate::types::{Index, Term};
@@ -119,8 +119,8 @@ impl Tally {
         !self.damage.is_empty() || self.undecodable > 0
     }
 
-    /// Counts one entry.
-    pub fn entry(&mut self, record: &Record<'_>) {
+    /// Counts one entry. A number that `names` gives to another table tells nothing of the writer.
+    pub fn entry(&mut self, record: &Record<'_>, names: &MessageTypes) {
         let kind = kind_of(record);
         let bytes = record.data.len() as u64;
         self.entries += 1;
@@ -140,7 +140,7 @@ impl Tally {
                 self.restarts.insert(number);
                 return;
             }
-            self.version(number, record);
+            self.version(number, record, names);
         }
     }
 
@@ -192,9 +192,9 @@ impl Tally {
     }
 
     /// What the entry says of the Nomad that wrote it.
-    fn version(&mut self, number: u8, record: &Record<'_>) {
-        if let Some(known) = known_type(number) {
-            self.note_type(record.index, known.since);
+    fn version(&mut self, number: u8, record: &Record<'_>, names: &MessageTypes) {
+        if let Some(since) = names.since(number) {
+            self.note_type(record.index, since);
         }
         if number == 4
             && let Some(command) = entry::split(record.data)

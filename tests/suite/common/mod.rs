@@ -27,13 +27,15 @@ pub fn run_to(code: i32, args: &[&str]) -> Output {
     ran
 }
 
-/// Exit code 2, nothing on stdout, and one line on stderr that holds `words`.
+/// Exit code 2, nothing on stdout, and on stderr, after notes if any, one line that holds `words`.
 pub fn refused(args: &[&str], words: &[&str]) {
     let ran = run_to(2, args);
     assert_eq!(ran.stdout, "", "{args:?}");
-    assert!(ran.stderr.starts_with("error: ") && ran.stderr.lines().count() == 1, "{args:?}: {:?}", ran.stderr);
+    let mut told = ran.stderr.lines().skip_while(|line| line.starts_with("note: "));
+    let error = told.next().unwrap_or_default();
+    assert!(error.starts_with("error: ") && told.next().is_none(), "{args:?}: {:?}", ran.stderr);
     for word in words {
-        assert!(ran.stderr.contains(word), "{args:?}: {word:?} is not in {:?}", ran.stderr);
+        assert!(error.contains(word), "{args:?}: {word:?} is not in {:?}", ran.stderr);
     }
 }
 
