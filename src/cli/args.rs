@@ -436,7 +436,8 @@ pub struct BlameArgs {
 What it costs: an expression that begins with a table's rows, such as `.Jobs[] | …`, is tried only on the rows that
 an entry changed, so one pass over the log is all it takes. Any other is tried on whole tables, each time one of
 the tables that it names has changed: about as many rows for each such entry as the tables then have. One that
-names no table, such as `.[] | length`, is tried after every entry that changed anything."
+names no table, such as `.[] | length`, is tried after every entry that changed anything. An expression that calls
+itself without end is its author's own: when the memory for calls is used up, the run ends."
 )]
 pub struct FindArgs {
     /// A jq expression, and what holds the log, `.` by default.

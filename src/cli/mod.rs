@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use clap::{CommandFactory, FromArgMatches};
 
@@ -44,9 +45,22 @@ use reporter::Reporter;
 
 pub use index_expr::{BadIndex, IndexExpr};
 
+/// How deep a jq expression may call itself is up to its author, and jaq keeps its calls on the stack. Of this much, in
+/// bytes, only what is used costs memory.
+const STACK: usize = 256 << 20;
+
 /// Runs the program with its arguments, of which the first is its own name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
+    let again = args.clone();
+    match thread::Builder::new().name("raftscope".into()).stack_size(STACK).spawn(|| guarded(args)) {
+        Ok(running) => running.join().unwrap_or(Exit::Failure),
+        // Where so much address space is not to be had, the stack that there is must do.
+        Err(_) => guarded(again),
+    }
+}
+
+fn guarded(args: Vec<OsString>) -> Exit {
     match catch_unwind(AssertUnwindSafe(|| parse_and_run(args))) {
         Ok(exit) => exit,
         Err(_) => ended(&Reporter::plain_settings(), Err(Error::Internal("see the message above".into()))),

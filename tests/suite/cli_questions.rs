@@ -202,6 +202,12 @@ fn find_tells_when_nothing_is_found_and_what_no_expression_is() {
 }
 
 #[test]
+fn an_expression_may_call_itself_thousands_of_times() {
+    let deep = "def f($n): if $n == 0 then .Jobs[0].Version else 1 + f($n - 1) end; f(5000) == 5000";
+    run_to(0, &["find", deep, "--last-index", "20", &fixture("healthy")]);
+}
+
+#[test]
 fn blame_names_an_entry_for_each_unit_and_each_decrement_without_one() {
     let told = on_hey(0, &["blame", "horizontal_hey", "--json"]).json();
     check_schema("blame", &told);

@@ -11,7 +11,8 @@ use crate::render::Format;
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Replay")]
 pub struct ReplayArgs {
-    /// Replay as this Nomad would have, as in 1.0.4, or with the variation reset-child-status.
+    /// Replay as this Nomad would have, as in 1.0.4; as the newest that the evidence allows (auto, the default); or
+    /// with a variation that no Nomad has: reset-child-status, under which every register starts without a status.
     #[arg(long, value_name = "VERSION")]
     pub rules: Vec<String>,
     /// Replay as if this entry had not been: an index, or 0 and -N counted back from the last, or @TIME.
@@ -132,7 +133,8 @@ pub struct LookArgs {
     /// Indent JSON.
     #[arg(long)]
     pub pretty: bool,
-    /// Print what this jq expression makes of the JSON document, or of each row with --format ndjson.
+    /// Print what this jq expression makes of the JSON document, or of each row with --format ndjson. One that calls
+    /// itself without end is its author's own: when the memory for calls is used up, the run ends.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub jq: Option<String>,
     /// Print strings that --jq yields without quotes.
