@@ -47,7 +47,7 @@ mod ledger_file;
 mod ledger_kept;
 mod ledger_killed;
 mod ledger_rows;
-
+mod properties;
 mod recorded_answers;
 mod refusals;
 mod replay_equals_nomad;

@@ -1,11 +1,13 @@
 //! The generator: what it writes is read back entry by entry, in every layout that bolt knows, at every stage of a
 //! transaction.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::support::synth::bolt::{Db, Layout, Order, Transaction};
 use crate::support::synth::history::{Entry, History, Plot};
+use crate::support::synth::wild::Wild;
 use crate::support::synth::{put, write_bolt, write_wal};
 use raftscope::evidence::{self, Scanned};
 use raftscope::fsm::Fsm;
@@ -153,7 +155,7 @@ impl Subscriber for Watch {
     fn entry(&mut self, entry: Replayed<'_>) {
         let sound = matches!(entry.step.outcome, Outcome::Applied | Outcome::NotForFsm);
         if !sound {
-            self.without_effect.push(format!("{}: {}", entry.record.index, entry.step.outcome));
+            self.without_effect.push(format!("{}: {:?}", entry.record.index, entry.step.outcome));
         }
         if self.first_drift.is_none() {
             let drifted = entry.state.summaries().find(|(parent, summary)| {
@@ -217,4 +219,42 @@ fn a_planted_fault_makes_counts_wrong_at_the_entry_that_is_named() {
             }
         }
     }
+}
+
+/// Message types and outcomes of wild histories, each once.
+#[derive(Default)]
+struct Seen {
+    kinds: BTreeSet<u8>,
+    outcomes: BTreeSet<&'static str>,
+    negative: bool,
+}
+
+impl Subscriber for Seen {
+    fn entry(&mut self, entry: Replayed<'_>) {
+        self.kinds.extend(entry.record.data.first().filter(|_| entry.record.kind == evidence::LogType::Command));
+        self.outcomes.insert(entry.step.outcome.word());
+        let negative =
+            |row: &raftscope::fsm::row::Summary| row.children.is_some_and(|c| c.pending < 0 || c.running < 0);
+        self.negative |= entry.state.summaries().any(|(_, row)| negative(row));
+    }
+}
+
+#[test]
+fn wild_histories_hold_what_a_log_can_hold_at_worst() {
+    let mut seen = Seen::default();
+    for seed in 0..12 {
+        let dir = tempdir().unwrap();
+        let path = dir.path().join("raft.db");
+        write_bolt(&path, Layout::default(), &mut Wild::new(seed), 160).unwrap();
+        let expected: Vec<_> = Wild::new(seed).take(160).map(|entry| expected(&entry)).collect();
+        assert!(read(&path) == expected, "seed {seed}");
+        let evidence = evidence::open(&path).unwrap();
+        let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
+        replay(&*evidence.log, &mut fsm, (Index(0), Term(0)), Index(u64::MAX), &mut (), &mut [&mut seen]).unwrap();
+    }
+    let of_jobs = [0, 1, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 17, 18, 26, 27, 30, 31, 59, 60, 61, 64, 65];
+    assert!(of_jobs.iter().all(|kind| seen.kinds.contains(kind)), "{:?}", seen.kinds);
+    let all = ["applied", "empty", "no_effect", "partially_applied", "raft", "refused", "undecodable", "unknown_type"];
+    assert_eq!(seen.outcomes.into_iter().collect::<Vec<_>>(), all);
+    assert!(seen.negative);
 }

@@ -1,4 +1,5 @@
-//! Makes raft logs: valid histories of any length, in the files that a server writes.
+//! Makes raft logs: valid histories of any length, and wild ones of what a log can hold at worst, in the files that a
+//! server writes.
 //!
 //! Used by tests, by `examples/synth.rs` and by the benches, which take it in by path. It shares no code with the
 //! readers that it tests.
@@ -7,16 +8,18 @@
 #![allow(dead_code)]
 
 pub mod bolt;
+pub mod dice;
 pub mod history;
 pub mod msgpack;
 pub mod requests;
 pub mod wal;
+pub mod wild;
 
 use std::io::Result;
 use std::path::Path;
 
 use bolt::{Db, Layout, Transaction};
-use history::{Entry, History};
+use history::Entry;
 use msgpack::{Encode, Map, Nil, Raw, Unsigned};
 use wal::Wal;
 
@@ -24,7 +27,7 @@ use wal::Wal;
 const BATCH: usize = 256;
 
 /// Writes the next `count` entries of a history as a new `raft.db`.
-pub fn write_bolt(path: &Path, layout: Layout, history: &mut History, count: u64) -> Result<()> {
+pub fn write_bolt(path: &Path, layout: Layout, history: &mut impl Iterator<Item = Entry>, count: u64) -> Result<()> {
     let mut db = Db::create(path, layout)?;
     let mut stable = Transaction::default();
     let server = b"127.0.0.1:21647".to_vec();
@@ -37,8 +40,12 @@ pub fn write_bolt(path: &Path, layout: Layout, history: &mut History, count: u64
     let mut term = 1;
     while left > 0 {
         let mut transaction = Transaction::default();
-        for entry in history.take((left as usize).min(BATCH)) {
-            left -= 1;
+        let batch: Vec<_> = history.by_ref().take((left as usize).min(BATCH)).collect();
+        if batch.is_empty() {
+            break;
+        }
+        left -= batch.len() as u64;
+        for entry in batch {
             if entry.term > term {
                 term = entry.term;
                 for key in ["CurrentTerm", "LastVoteTerm"] {
@@ -65,12 +72,15 @@ pub fn write_entries(path: &Path, layout: Layout, entries: &[Entry], current_ter
 }
 
 /// Writes the next `count` entries of a history as a new write-ahead log in a directory that is there and empty.
-pub fn write_wal(dir: &Path, size_limit: u64, history: &mut History, count: u64) -> Result<()> {
+pub fn write_wal(dir: &Path, size_limit: u64, history: &mut impl Iterator<Item = Entry>, count: u64) -> Result<()> {
     let mut wal = Wal::create(dir, size_limit)?;
     let mut term = 1;
     let mut left = count;
     while left > 0 {
-        let batch: Vec<Entry> = history.take((left as usize).min(BATCH)).collect();
+        let batch: Vec<Entry> = history.by_ref().take((left as usize).min(BATCH)).collect();
+        if batch.is_empty() {
+            break;
+        }
         left -= batch.len() as u64;
         wal.append(&batch)?;
         if let Some(newer) = batch.iter().map(|entry| entry.term).max().filter(|newer| *newer > term) {

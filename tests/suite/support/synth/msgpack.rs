@@ -1,6 +1,8 @@
 //! Writes msgpack as Nomad 2.0.5 does (storage.md 3.3, 4.2): texts and bytes alike as the old raw family, Go's signed
 //! integers in signed forms and unsigned ones in unsigned forms, times as raws of 15 bytes, structs as maps in order of key.
 
+use serde_json::Value;
+
 /// A value that can be written.
 pub trait Encode {
     /// Appends its msgpack form.
@@ -83,6 +85,27 @@ impl Encode for f64 {
     fn encode(&self, out: &mut Vec<u8>) {
         out.push(0xcb);
         out.extend(self.to_be_bytes());
+    }
+}
+
+/// JSON, for bodies of which only a few fields matter.
+impl Encode for Value {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Null => Nil.encode(out),
+            Value::Bool(value) => value.encode(out),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(value), _) => value.encode(out),
+                (None, Some(value)) => Unsigned(value).encode(out),
+                (None, None) => number.as_f64().unwrap_or_default().encode(out),
+            },
+            Value::String(text) => text.encode(out),
+            Value::Array(items) => List(items).encode(out),
+            Value::Object(fields) => {
+                let fields: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value as &dyn Encode)).collect();
+                Map(&fields).encode(out);
+            }
+        }
     }
 }
 

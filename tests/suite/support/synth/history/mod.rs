@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 pub use faults::{Fault, Mechanism, Planted};
 
+use super::dice::Dice;
 use super::requests::{self, Alloc, ClientUpdate, Eval, Job, Sort};
 
 const MILLI: i64 = 1_000_000;
@@ -377,29 +378,5 @@ impl History {
                 self.command(requests::collect_deployments(&deployments));
             }
         }
-    }
-}
-
-/// Repeatable chance: splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    /// An id in the form of a UUID.
-    fn id(&mut self) -> String {
-        let (a, b) = (self.next(), self.next());
-        let hex = format!("{a:016x}{b:016x}");
-        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 }
