@@ -22,6 +22,9 @@ use crate::types::{Index, JobKey};
 /// The shape of the rows: a digest of the files that declare them.
 const SHAPE: u64 = {
     let mut digest = fnv(0, include_bytes!("../row.rs"));
+    digest = fnv(digest, include_bytes!("../row/job.rs"));
+    digest = fnv(digest, include_bytes!("../row/node.rs"));
+    digest = fnv(digest, include_bytes!("../row/work.rs"));
     digest = fnv(digest, include_bytes!("../table.rs"));
     digest = fnv(digest, include_bytes!("../csi.rs"));
     digest = fnv(digest, include_bytes!("../../pack.rs"));
