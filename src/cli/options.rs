@@ -33,7 +33,13 @@ pub fn one_path(command: &str, paths: &[PathBuf]) -> Result<PathBuf, Error> {
         [path] => Ok(path.clone()),
         [first, second, ..] => {
             let (a, b) = (first.display(), second.display());
-            if !first.exists() && first.to_str().is_some_and(|t| t.parse::<IndexExpr>().is_ok()) {
+            let is_index =
+                |path: &PathBuf| !path.exists() && path.to_str().is_some_and(|t| t.parse::<IndexExpr>().is_ok());
+            if is_index(first) && is_index(second) {
+                let range = format!("--from-index {a} --last-index {b}");
+                return Err(usage(format!("{command} takes no indexes before the path; write {range}")));
+            }
+            if is_index(first) {
                 return Err(usage(format!("{command} takes no index before the path; write --last-index {a} {b}")));
             }
             if !first.exists() && first.to_str().is_some_and(|t| t.contains('=')) {

@@ -262,3 +262,36 @@ fn altered_output_says_so_and_what_cannot_be_altered_is_told() {
     refused(&["timeline", "--patch", "1609: .Job = 5", &hey], &["--patch 1609", "none of its type"]);
     refused(&["timeline", "--append", "/no/such/file", &hey], &["--append"]);
 }
+
+#[test]
+fn every_command_that_replays_takes_a_history_that_did_not_happen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (more, ledger, page) = (path("more.ndjson"), path("ledger.db"), path("page.html"));
+    let line = r#"{"CommandType":"JobDeregister","Body":{"JobID":"nobody","Purge":true,"Namespace":"default"}}"#;
+    std::fs::write(&more, line).unwrap();
+    let commands: &[&[&str]] = &[
+        &["timeline"],
+        &["audit", "--exit-zero"],
+        &["state", "--tables", "Jobs"],
+        &["diff", "11", "11"],
+        &["diff", "--rules", "1.0.4", "--rules", "1.0.6"],
+        &["why", "12"],
+        &["find", ".Jobs[]"],
+        &["blame", "press_kit"],
+        &["restarts"],
+        &["export", "-o", &ledger],
+        &["report", "-o", &page],
+    ];
+    let case = fixture("waiting_child_stopped");
+    for command in commands {
+        for alteration in [["--skip", "11"], ["--patch", "11: .Job.Status = \"\""], ["--append", &more]] {
+            let ran = run(&[command, &alteration[..], &[case.as_str()]].concat());
+            assert!([0, 1].contains(&ran.code), "{command:?} {alteration:?}: {}", ran.stderr);
+            let told = format!("did not happen ({}", alteration[0].trim_start_matches('-'));
+            assert!(ran.stderr.contains(&told), "{command:?} {alteration:?}: {}", ran.stderr);
+            // What is there is not written over.
+            let _ = (std::fs::remove_file(&ledger), std::fs::remove_file(&page));
+        }
+    }
+}

@@ -30,7 +30,6 @@ const AHEAD: usize = 1024;
 /// What `diff --rules A --rules B` was asked for.
 struct Options {
     path: PathBuf,
-    names: [String; 2],
     replaying: [Replaying; 2],
     range: Range,
     rows: Rows,
@@ -57,7 +56,6 @@ pub fn run(args: &DiffArgs, reporter: &Reporter) -> Result<Exit, Error> {
     };
     let options = Options {
         path: options::one_path("diff --rules A --rules B", &args.operands)?,
-        names: [a.clone(), b.clone()],
         replaying: [one(a, reporter)?, one(b, &silent)?],
         range: Range::new(&args.range)?,
         rows,
@@ -70,7 +68,8 @@ pub fn run(args: &DiffArgs, reporter: &Reporter) -> Result<Exit, Error> {
         return Err(Error::OutOfEvidence("there are no entries to compare".into()));
     };
     let (parting, ended) = compare(&mut first, &mut second, &options)?;
-    print(&parting, &first, &options)?;
+    let names = [first.chosen.name(), second.chosen.name()];
+    print(&parting, &first, &names, &options)?;
     let judged = first.judge(&ended);
     Ok(if parting.first.is_some() { Exit::Findings } else { judged })
 }
@@ -147,7 +146,7 @@ fn words(view: &Option<JobView>, other: &Option<JobView>) -> String {
     words.join("; ")
 }
 
-fn print(parting: &Parting, replay: &Prepared<'_>, options: &Options) -> Result<(), Error> {
+fn print(parting: &Parting, replay: &Prepared<'_>, names: &[String; 2], options: &Options) -> Result<(), Error> {
     let (filter, last) = (&options.rows.filter, replay.last());
     let wanted = |line: &Line<'_>| {
         let At { index, term, entry } = &line.differing.since;
@@ -165,9 +164,9 @@ fn print(parting: &Parting, replay: &Prepared<'_>, options: &Options) -> Result<
     let lines = parting.jobs.iter().map(|(job, differing)| Line { job, differing });
     let lines: Vec<Line<'_>> = lines.filter(wanted).take(limit).collect();
     let style = &options.output.style;
-    let [a, b] = &options.names;
+    let [a, b] = names;
     if style.format == Format::Json {
-        return render::document(style, &document(parting, &lines, options, last), options.output.stdout());
+        return render::document(style, &document(parting, &lines, names, last), options.output.stdout());
     }
     if style.format == Format::Table {
         let heading = match &parting.first {
@@ -195,11 +194,10 @@ fn print(parting: &Parting, replay: &Prepared<'_>, options: &Options) -> Result<
     out.finish()
 }
 
-fn document(parting: &Parting, lines: &[Line<'_>], options: &Options, last: Index) -> Vec<u8> {
+fn document(parting: &Parting, lines: &[Line<'_>], [a, b]: &[String; 2], last: Index) -> Vec<u8> {
     let mut json = Vec::new();
     let mut out = Object::open(&mut json);
     out.display("schema_version", 1);
-    let [a, b] = &options.names;
     out.text("a", a);
     out.text("b", b);
     match &parting.first {
