@@ -180,7 +180,7 @@ fn body(page: &Page) -> Markup {
     html! {
         @if findings.is_empty() {
             section.find { h2 { @if page.report.complete { "Nothing is wrong" } @else { "Nothing was found" } } p {
-                "Every count of every parent agrees with the children that there are, after each of "
+                "Every count that was looked at agrees with the children that there are, after each of "
                 (page.report.evidence.entries) " entries."
             } }
         }
@@ -192,7 +192,7 @@ fn body(page: &Page) -> Markup {
                 } }
             }
         }
-        @for (i, chart) in page.found.iter().enumerate() { (parent(page, i, chart, &explained, &mut told)) }
+        @for (i, chart) in page.found.iter().enumerate() { (parent(page, i, chart, &explained)) }
         @if !elsewhere.is_empty() {
             section.find {
                 h2 { "Other findings" }
@@ -210,7 +210,8 @@ fn body(page: &Page) -> Markup {
 }
 
 /// A parent with findings: its charts, and beside them what is wrong.
-fn parent(page: &Page, number: usize, chart: &Chart, explained: &HashSet<Index>, told: &mut HashSet<String>) -> Markup {
+fn parent(page: &Page, number: usize, chart: &Chart, explained: &HashSet<Index>) -> Markup {
+    let mut told = HashSet::new();
     let about = |finding: &Finding| parent_of(finding).as_ref() == Some(&chart.parent);
     let mut findings: Vec<&Reported> = page.report.findings.iter().filter(|r| about(&r.finding)).collect();
     findings.sort_by_key(|r| std::cmp::Reverse(r.finding.severity));
@@ -230,7 +231,7 @@ fn parent(page: &Page, number: usize, chart: &Chart, explained: &HashSet<Index>,
                     (data::track(number, &chart.track))
                 }
                 div.cards {
-                    @for reported in findings { (card(reported, explained, told)) }
+                    @for reported in findings { (card(reported, explained, &mut told)) }
                     (table(chart, near.unwrap_or(whole)))
                 }
             }
@@ -266,9 +267,11 @@ fn close_up(page: &Page, every: &[&Finding]) -> Option<(Index, Index)> {
     };
     let from = change.unwrap_or(at);
     let margin = (until.0.saturating_sub(from.0) / 3).max(20);
-    let near =
-        (Index(from.0.saturating_sub(margin).max(page.range.0.0)), Index((until.0 + margin).min(page.range.1.0)));
-    (2 * (near.1.0 - near.0.0) < page.range.1.0 - page.range.0.0).then_some(near)
+    let near = (
+        Index(from.0.saturating_sub(margin).max(page.range.0.0)),
+        Index(until.0.saturating_add(margin).min(page.range.1.0)),
+    );
+    (2 * near.1.0.saturating_sub(near.0.0) < page.range.1.0.saturating_sub(page.range.0.0)).then_some(near)
 }
 
 /// One finding, in the audit's words.
