@@ -137,10 +137,7 @@ fn in_file(file: File, beside: Option<Dir>, layer: usize, mut notes: Vec<String>
             return in_dir(&Dir::Parcel(Arc::new(parcel), String::new()), notes);
         }
         Some(packing) if layer < MOST_LAYERS => {
-            let unpacked = parcel::unpack(&file, packing, &mut notes).map_err(|error| EvidenceError::Unreadable {
-                path: path.clone(),
-                detail: format!("it cannot be unpacked: {error}; copy it again"),
-            })?;
+            let unpacked = parcel::unpack(&file, packing, &mut notes)?;
             return in_file(unpacked, None, layer + 1, notes);
         }
         _ => {}

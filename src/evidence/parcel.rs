@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use super::EvidenceError;
 use super::file::File;
 use super::place::Parcel;
 
@@ -19,6 +20,12 @@ const MOST_FILES: usize = 200_000;
 
 /// A block of zeros of this size is left as a hole in the temporary file: logs are allotted far ahead.
 const BLOCK: usize = 64 << 10;
+
+/// What expands further than [`MOST_FOLD`] times is refused once it is larger than this, in bytes. Real logs compress
+/// some tenfold, and the zeros that a server allots ahead of a small one stay below it.
+const SUSPECT: u64 = 1 << 30;
+/// See [`SUSPECT`]. A gzip can expand some thousandfold, zstd and xz any number of times.
+const MOST_FOLD: u64 = 250;
 
 /// How a file is packed, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +64,18 @@ fn is_tar(head: &[u8]) -> bool {
 /// Unpacks a compressed file under the same name. What comes before damage is kept; the note says so.
 ///
 /// # Errors
-/// When nothing can be unpacked, and when the temporary file cannot be written.
-pub fn unpack(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::Result<File> {
+/// When nothing can be unpacked, when the temporary file cannot be written, and when it expands as no log does.
+pub fn unpack(file: &File, packing: Packing, notes: &mut Vec<String>) -> Result<File, EvidenceError> {
+    unpack_within(file, packing, notes).map_err(|error| EvidenceError::Unreadable {
+        path: file.path().into(),
+        detail: match error.kind() {
+            io::ErrorKind::FileTooLarge => error.to_string(),
+            _ => format!("it cannot be unpacked: {error}; copy it again"),
+        },
+    })
+}
+
+fn unpack_within(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::Result<File> {
     let source = BufReader::with_capacity(256 << 10, file.reader());
     let mut reader: Box<dyn Read> = match packing {
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
@@ -71,7 +88,17 @@ pub fn unpack(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::Res
     let problem = loop {
         match reader.read(&mut buf) {
             Ok(0) => break None,
-            Ok(n) => spill.put(buf.get(..n).unwrap_or_default())?,
+            Ok(n) => {
+                spill.put(buf.get(..n).unwrap_or_default())?;
+                if spill.len > SUSPECT && spill.len / MOST_FOLD > file.len() {
+                    return Err(io::Error::new(
+                        io::ErrorKind::FileTooLarge,
+                        format!(
+                            "it grows to more than {MOST_FOLD} times its size, as no log does; if it is yours, unpack it and give what comes out"
+                        ),
+                    ));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => break Some(error),
         }

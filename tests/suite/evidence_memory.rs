@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use crate::support::run::cost;
 use crate::support::synth::bolt::Layout;
 use crate::support::synth::history::{Entry, LogType};
 use crate::support::synth::wal::Wal;
@@ -26,25 +26,11 @@ fn entry(index: u64) -> Entry {
     Entry { index, term: 1, kind: LogType::Command, data, appended_at: None }
 }
 
-/// Runs the program and looks on: the most memory that it used, in bytes.
+/// The most memory that a run of the program used, in bytes; it ends with `expected`.
 fn most_memory(args: &[&str], input: Option<&Path>, expected: i32) -> u64 {
-    let input = input.map_or_else(Stdio::null, |path| File::open(path).unwrap().into());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_raftscope"));
-    let mut child = command.args(args).stdin(input).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut most = 0;
-    let code = loop {
-        // The system keeps the high-water mark; it is lost when the process ends.
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        most = most.max(mark.map_or(0, |kib: u64| kib << 10));
-        match child.try_wait().unwrap() {
-            Some(status) => break status.code(),
-            None => std::thread::sleep(std::time::Duration::from_millis(2)),
-        }
-    };
-    assert_eq!(code, Some(expected), "{args:?}");
-    most
+    let cost = cost(args, input);
+    assert_eq!(cost.output.code, expected, "{}: {}", cost.output.line, cost.output.stderr);
+    cost.most_memory
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod audit_findings;
 mod audit_mutations;
 mod bad_input;
+mod bombs;
 #[cfg(unix)]
 mod ci_docs;
 mod cli_audit;

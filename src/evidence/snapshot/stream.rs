@@ -9,7 +9,7 @@ use crate::entry::msgpack::{DecodeError, Reader};
 
 /// Bytes read at once, and a record's largest size; beyond that a length is damage.
 const PIECE: usize = 1 << 20;
-const LARGEST_RECORD: usize = 256 << 20;
+const LARGEST_RECORD: usize = 32 << 20;
 
 /// One record of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

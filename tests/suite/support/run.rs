@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::SystemTime;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
@@ -52,7 +55,7 @@ where
     S: AsRef<OsStr>,
 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_raftscope"));
-    command.args(arguments).stdin(std::process::Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
     for setting in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(setting);
     }
@@ -67,6 +70,54 @@ where
     };
     assert!(!output.stderr.contains("panicked at"), "{}\n{}", output.line, output.stderr);
     output
+}
+
+/// What a run cost, beside what it gave.
+pub struct Cost {
+    /// What it gave; what it printed was read as it came.
+    pub output: Output,
+    /// The most memory that it used, in bytes; 0 where the system does not tell.
+    pub most_memory: u64,
+    /// From its start to its end.
+    pub took: Duration,
+}
+
+/// Runs the program as [`raftscope`] does, with `input` as standard input, and looks on.
+#[track_caller]
+pub fn cost(arguments: &[&str], input: Option<&Path>) -> Cost {
+    let input = input.map_or_else(Stdio::null, |path| File::open(path).unwrap().into());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_raftscope"));
+    command.args(arguments).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let stdout = gather(child.stdout.take().unwrap());
+    let stderr = gather(child.stderr.take().unwrap());
+    let mut most_memory = 0;
+    let code = loop {
+        // The system keeps the high-water mark; it is lost when the process ends.
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        most_memory = most_memory.max(mark.map_or(0, |kib: u64| kib << 10));
+        match child.try_wait().unwrap() {
+            Some(status) => break status.code().unwrap_or(-1),
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let took = start.elapsed();
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let line = format!("{command:?}");
+    assert!(!stderr.contains("panicked at"), "{line}\n{stderr}");
+    Cost { output: Output { line, code, stdout, stderr }, most_memory, took }
+}
+
+/// Reads a pipe to its end, beside the program that writes to it.
+fn gather(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// Everything about a file or folder that reading must leave as it is.
