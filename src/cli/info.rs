@@ -65,8 +65,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let whole = options.types || window.size.is_none_or(|size| size <= SMALL);
     let tally = match log.bounds() {
         None => {
-            // A log whose root cannot be read is not empty; asking for it says so.
-            match log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(())) {
+            match evidence::check_empty(&*log, &window.path) {
                 Err(error) if !options.salvage => return Err(error.into()),
                 Err(error) => notes.warn(error.to_string()),
                 Ok(()) if !snapshots.is_empty() => {}

@@ -208,6 +208,7 @@ pub fn prepare<'r>(
             let detail = format!("there is no log, and no snapshot that can be used: {why}");
             return Err(EvidenceError::Unreadable { path, detail }.into());
         }
+        evidence::check_empty(&*evidence.log, &evidence.window.path)?;
         notes.note(format!("{}: the log is empty", evidence.window.path));
         return Ok(None);
     };

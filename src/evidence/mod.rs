@@ -200,6 +200,27 @@ pub fn last_entry(path: &Path) -> Result<Option<(Index, Term)>, EvidenceError> {
     Ok(locate::locate(path)?.store.last_entry())
 }
 
+/// Asks a log without a readable entry whether it is empty: an error where entries may have been lost.
+///
+/// # Errors
+/// When the log cannot be read, or there is damage where entries could be; it names the first.
+pub fn check_empty(log: &dyn Log, path: &str) -> Result<(), EvidenceError> {
+    let mut lost = None;
+    log.scan(Index(0)..=Index(u64::MAX), &mut |scanned| {
+        if let Scanned::Damaged(damage) = scanned {
+            lost = Some(damage.detail);
+        }
+        ControlFlow::Break(())
+    })?;
+    match lost {
+        None => Ok(()),
+        Some(detail) => Err(EvidenceError::Unreadable {
+            path: path.into(),
+            detail: format!("no entry of the log can be read: {detail}; try --salvage, or another server's copy"),
+        }),
+    }
+}
+
 /// Damage behind the last readable entry of a log: entries may be lost there, and a scan up to the last one does not
 /// come to it.
 ///

@@ -82,7 +82,7 @@ fn maps_and_arrays_that_claim_four_billion_items_are_undecodable() {
     defused(&path, LOOKS, |output| assert!([0, 1, 2, 3].contains(&output.code), "{}", output.code));
     defused(&path, &[&["audit"]], |output| {
         assert!(output.stdout.contains("undecodable"), "{}", output.stdout);
-        assert_eq!(output.code, 1);
+        assert_eq!(output.code, 3);
     });
 }
 
@@ -117,8 +117,8 @@ fn a_tree_that_goes_in_circles_is_walked_once() {
     assert!(bent > 0);
     fs::write(&path, bytes).unwrap();
     defused(&path, LOOKS, |output| {
-        assert!([2, 3].contains(&output.code), "{} {}", output.code, output.stderr);
-        assert!(!output.stderr.is_empty());
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains("no entry of the log can be read: "), "{}", output.stderr);
     });
 }
 
@@ -130,7 +130,7 @@ fn a_snapshot_record_of_two_gigabytes_is_told_with_its_offset() {
     let mut file = File::create(&path).unwrap();
     file.write_all(&[0x80, 1, 0x81, 0xa2, b'I', b'D', 0xdb, 0x7f, 0xff, 0xff, 0xff]).unwrap();
     file.set_len((2 << 30) + 64).unwrap();
-    defused(&path, &[&["info"], &["audit"], &["state"]], |output| {
+    defused(&path, &[&["info", "--types"], &["audit"], &["state"]], |output| {
         assert!([2, 3].contains(&output.code), "{} {}", output.code, output.stderr);
         assert!(output.stderr.contains("byte 1 "), "{}", output.stderr);
     });
@@ -162,7 +162,8 @@ fn a_job_name_of_a_megabyte_with_escape_codes_is_harmless() {
         assert!([0, 1, 3].contains(&output.code), "{} {}", output.code, output.stderr);
         for text in [&output.stdout, &output.stderr] {
             let bad = text.chars().find(|c| matches!(c, '\u{1b}' | '\u{7}' | '\u{202e}'));
-            assert_eq!(bad, None, "{}", output.line);
+            // Where the output is JSON, the mark is data like any other letter.
+            assert!(bad.is_none() || (bad == Some('\u{202e}') && text.starts_with('{')), "{}: {bad:?}", output.line);
         }
     });
     let page = fs::read_to_string(report).unwrap();

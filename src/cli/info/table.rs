@@ -213,7 +213,7 @@ fn entries(report: &Report<'_>) -> String {
     match (report.first_index, report.last_index, report.entries) {
         (Some(first), Some(last), Some(n)) => format!("{n}, from index {first} to {last}"),
         (Some(first), Some(last), None) => format!("from index {first} to {last}"),
-        _ => "none, the log is empty".to_owned(),
+        _ => "none".to_owned(),
     }
 }
 

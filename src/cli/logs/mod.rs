@@ -75,8 +75,7 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     evidence.window.notes.iter().for_each(|n| notes.note(n.as_str()));
     let log = &*evidence.log;
     let Some((first, last)) = log.bounds() else {
-        // A log whose root cannot be read is not empty; asking for it says so.
-        log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(()))?;
+        evidence::check_empty(log, &evidence.window.path)?;
         notes.note(format!("{}: the log is empty", evidence.window.path));
         out.finish()?;
         return Ok(Exit::Success);

@@ -56,8 +56,7 @@ fn ranges(options: &Options, evidence: &Evidence, reporter: &Reporter) -> Result
     let mut notes = reporter;
     let plain = options.range.plain();
     let Some((first, last)) = evidence.log.bounds() else {
-        // A log whose root cannot be read is not empty; asking for it says so.
-        match evidence.log.scan(Index(0)..=Index(u64::MAX), &mut |_| ControlFlow::Break(())) {
+        match crate::evidence::check_empty(&*evidence.log, &evidence.window.path) {
             Ok(()) => notes.note(format!("{}: the log is empty", evidence.window.path)),
             Err(error) => notes.warn(error.to_string()),
         }
