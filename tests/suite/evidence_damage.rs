@@ -1,6 +1,7 @@
 //! A real raft.db with bytes flipped, zeroed, cut off and overwritten at seeded places: never a
 //! panic, never a wrong entry, every entry on undamaged pages is read, every missing index told once.
 
+use crate::support::dice::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
@@ -62,18 +63,6 @@ fn each_leaf(file: &[u8], page: usize, above: &BTreeSet<usize>, found: &mut dyn 
             let value = key + u32_at(file, element + 8);
             found(key..value, value..value + u32_at(file, element + 12), &pages);
         }
-    }
-}
-
-/// Small, seeded and the same on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
     }
 }
 

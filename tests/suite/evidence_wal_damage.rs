@@ -1,6 +1,7 @@
 //! Real write-ahead logs with bytes flipped, zeroed, cut off and overwritten at seeded places: never a
 //! panic, never an entry of a damaged batch, every entry of an undamaged one.
 
+use crate::support::dice::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
@@ -56,17 +57,6 @@ fn map_entries(files: &[(String, Vec<u8>)]) -> BTreeMap<u64, Truth> {
         }
     }
     truth
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

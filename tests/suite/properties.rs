@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::ops::{ControlFlow, RangeInclusive};
 
-use crate::support::synth::history::{Entry, History, LogType as Written, Plot};
+use crate::support::memory::Memory;
+use crate::support::synth::history::{History, LogType as Written, Plot};
 use crate::support::synth::wild::Wild;
 use proptest::prelude::*;
-use raftscope::evidence::{EvidenceError, Log, LogType, Record, Scanned};
 use raftscope::fsm::Fsm;
 use raftscope::fsm::compare::differences;
 use raftscope::fsm::outcome::Change;
@@ -23,53 +22,8 @@ use raftscope::rows::{self, LogBodies, Table};
 use raftscope::timeline::{TimelineRow, changed_jobs};
 use raftscope::types::{Index, JobKey, Term};
 
-/// A log in memory.
-#[derive(Clone)]
-struct Entries(Vec<Entry>);
-
-impl Debug for Entries {
-    /// As few words as a failing case can be read in.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let told = |entry: &Entry| format!("{} {:?} type {:?}", entry.index, entry.kind, entry.data.first());
-        f.debug_list().entries(self.0.iter().map(told)).finish()
-    }
-}
-
-fn record(entry: &Entry) -> Record<'_> {
-    let kind = match entry.kind {
-        Written::Command => LogType::Command,
-        Written::Noop => LogType::Noop,
-        Written::Barrier => LogType::Barrier,
-        Written::Configuration => LogType::Configuration,
-    };
-    Record { index: Index(entry.index), term: Term(entry.term), kind, data: &entry.data, appended_at: None }
-}
-
-impl Log for Entries {
-    fn bounds(&self) -> Option<(Index, Index)> {
-        Some((Index(self.0.first()?.index), Index(self.0.last()?.index)))
-    }
-
-    fn scan(
-        &self,
-        range: RangeInclusive<Index>,
-        sink: &mut dyn FnMut(Scanned<'_>) -> ControlFlow<()>,
-    ) -> Result<(), EvidenceError> {
-        for entry in self.0.iter().filter(|entry| range.contains(&Index(entry.index))) {
-            if sink(Scanned::Entry(record(entry))).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn data(&self, index: Index) -> Result<Option<Vec<u8>>, EvidenceError> {
-        Ok(self.0.iter().find(|entry| Index(entry.index) == index).map(|entry| entry.data.clone()))
-    }
-}
-
 /// A history, entries left out of it (the index stays), and rules.
-fn histories() -> impl Strategy<Value = (Entries, &'static str)> {
+fn histories() -> impl Strategy<Value = (Memory, &'static str)> {
     let rules = prop::sample::select(vec!["1.0.3", "1.0.4", "1.2.0", "1.6.2", "1.9.5", "1.11.2", "1.11.3", "2.0.5"]);
     let shape = (any::<bool>(), any::<u64>(), 1..90_usize);
     (shape, prop::collection::vec(0..90_usize, 0..60), rules).prop_map(|((wild, seed, length), left_out, rules)| {
@@ -80,7 +34,7 @@ fn histories() -> impl Strategy<Value = (Entries, &'static str)> {
         for place in left_out.into_iter().filter(|place| *place < length) {
             (entries[place].kind, entries[place].data) = (Written::Noop, Vec::new());
         }
-        (Entries(entries), rules)
+        (Memory(entries), rules)
     })
 }
 
@@ -104,14 +58,14 @@ impl Subscriber for Told {
 }
 
 /// Every table as `state` prints it.
-fn printed(log: &Entries, state: &State) -> String {
+fn printed(log: &Memory, state: &State) -> String {
     let mut out = Vec::new();
     rows::write(state, &LogBodies::new(log), Table::ALL, &mut Redactor::showing(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 /// Replays from `from` up to and with `to`; what it told.
-fn run(log: &Entries, fsm: &mut Fsm, from: u64, to: u64) -> Told {
+fn run(log: &Memory, fsm: &mut Fsm, from: u64, to: u64) -> Told {
     let mut told = Told::default();
     replay(log, fsm, (Index(from), Term(0)), Index(to), &mut (), &mut [&mut told]).unwrap();
     told

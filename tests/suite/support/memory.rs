@@ -1,5 +1,6 @@
 //! A log in memory: the replay of a short history costs no file.
 
+use std::fmt::{self, Debug, Formatter};
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::synth::history::{Entry, LogType as Kind};
@@ -7,7 +8,16 @@ use raftscope::evidence::{EvidenceError, Log, LogType, Record, Scanned};
 use raftscope::types::{Index, Term};
 
 /// Entries without a gap.
+#[derive(Clone)]
 pub struct Memory(pub Vec<Entry>);
+
+impl Debug for Memory {
+    /// As few words as a failing case can be read in.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let told = |entry: &Entry| format!("{} {:?} type {:?}", entry.index, entry.kind, entry.data.first());
+        f.debug_list().entries(self.0.iter().map(told)).finish()
+    }
+}
 
 impl Memory {
     fn record(entry: &Entry) -> Record<'_> {

@@ -5,6 +5,7 @@ pub mod answers;
 #[cfg(unix)]
 pub mod browser;
 pub mod cases;
+pub mod dice;
 pub mod findings;
 pub mod memory;
 pub mod run;
