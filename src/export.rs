@@ -1,4 +1,11 @@
-//! The ledger for other programs: as a SQLite file, or each table as CSV or NDJSON (contract.md 1).
+//! The ledger for other programs: as a SQLite file, each table as CSV or NDJSON, or those that tell of many clusters
+//! as Parquet (contract.md 1).
+
+#[cfg(feature = "parquet")]
+pub mod columns;
+pub mod fleet;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,6 +13,7 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
+use tempfile::TempPath;
 
 use crate::audit::Audit;
 use crate::entry::message_type::MessageTypes;
@@ -44,6 +52,27 @@ pub enum ExportError {
         /// What the system said.
         source: io::Error,
     },
+    /// Something of others is where a file would go.
+    #[error("{path}: {found}; move it away, or export into another folder")]
+    InTheWay {
+        /// Where it is.
+        path: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+/// A file in a folder that goes away unless it is renamed, with the permissions of any new file. Its name begins with
+/// a dot, as what is not to be read does.
+///
+/// # Errors
+/// When the folder cannot be written to.
+pub fn partial_file(dir: &Path) -> io::Result<TempPath> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".raftscope-").suffix(".partial");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    Ok(builder.tempfile_in(dir)?.into_temp_path())
 }
 
 /// Hears a replay for a new ledger, and for the audit whose findings go into it.

@@ -586,13 +586,25 @@ pub struct RestartsArgs {
     pub feedback: FeedbackArgs,
 }
 
+/// The examples of `export`; those that the program that was built can run.
+#[cfg(not(feature = "parquet"))]
+const EXPORT_EXAMPLES: &str = "Examples:
+  raftscope export -o ledger.db server/raft
+  raftscope export --format csv -o tables/ server/raft
+  raftscope export --format ndjson --rules 1.0.4 --last-index 2000 -o tables/ server/raft";
+
+/// The examples of `export`.
+#[cfg(feature = "parquet")]
+const EXPORT_EXAMPLES: &str = "Examples:
+  raftscope export -o ledger.db server/raft
+  raftscope export --format csv -o tables/ server/raft
+  raftscope export --format parquet --cluster prod-eu --server s1 -o fleet/ server/raft
+  raftscope export --format ndjson --rules 1.0.4 --last-index 2000 -o tables/ server/raft";
+
 /// `export [PATH]`.
 #[derive(Args, Debug)]
 #[command(override_usage = "raftscope export [OPTIONS] -o <FILE|DIR> [PATH]")]
-#[command(before_help = "Examples:
-  raftscope export -o ledger.db server/raft
-  raftscope export --format csv -o tables/ server/raft
-  raftscope export --format ndjson --rules 1.0.4 --last-index 2000 -o tables/ server/raft")]
+#[command(before_help = EXPORT_EXAMPLES)]
 pub struct ExportArgs {
     /// What holds the log; `.` by default.
     #[arg(value_name = "PATH")]
@@ -603,6 +615,12 @@ pub struct ExportArgs {
     /// The file to write, for sqlite; the folder to write into, for the others. Made where it is not there.
     #[arg(short = 'o', long, value_name = "FILE|DIR")]
     pub output: PathBuf,
+    /// With --format parquet: the cluster that the rows are of; by default its ID, or the folder above the server's.
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// With --format parquet: the server that the rows are of; by default the folder or file that PATH names.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<String>,
     /// Name a message type, as in 78=QuotaUsage; wins over a known number.
     #[arg(long, value_name = "NUMBER=NAME")]
     pub message_type: Vec<String>,
@@ -678,4 +696,6 @@ pub enum ExportFormat {
     Csv,
     /// A file for each table, one JSON object a line.
     Ndjson,
+    /// A folder for each table, a file for each server: many clusters are one table for DuckDB, Spark, Trino, ClickHouse.
+    Parquet,
 }

@@ -1,4 +1,4 @@
-//! `export`: the ledger as a SQLite file, CSV or NDJSON.
+//! `export`: the ledger as a SQLite file, CSV, NDJSON or Parquet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use super::reporter::Reporter;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::export::fleet::{self, Name, Place, Told};
 use crate::export::{self, Recorder, Text};
+use crate::fsm::state::State;
 use crate::ledger::{Ledger, LedgerError};
 use crate::notes::Notes;
 
@@ -20,6 +22,8 @@ struct Options {
     path: PathBuf,
     format: ExportFormat,
     output: PathBuf,
+    /// Whose log it is, as far as that was given.
+    given: Told,
     types: MessageTypes,
     replaying: Replaying,
     range: Range,
@@ -46,10 +50,22 @@ fn checked(args: &ExportArgs, reporter: &Reporter) -> Result<Options, Error> {
         }
         _ => {}
     }
+    let path = options::one_path("export", &args.paths)?;
+    let given = Told {
+        cluster: name("--cluster", args.cluster.as_deref())?,
+        server: name("--server", args.server.as_deref())?,
+    };
+    if args.format == ExportFormat::Parquet {
+        check_parquet(&path, &given, &output)?;
+    } else if given != Told::default() {
+        let text = "--cluster and --server name the rows of many servers in one folder; they go with --format parquet";
+        return Err(Error::Usage(text.into()));
+    }
     Ok(Options {
-        path: options::one_path("export", &args.paths)?,
+        path,
         format: args.format,
         output,
+        given,
         replaying: Replaying::new(&args.replay, &types, reporter)?,
         types,
         range: Range::new(&range)?,
@@ -71,7 +87,7 @@ fn export(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         }
     };
     let dir = dir.unwrap_or(Path::new("."));
-    let partial = partial_file(dir)?;
+    let partial = export::partial_file(dir).map_err(|e| cannot_write(dir, e))?;
     let mut ledger = Ledger::open(&partial)?;
     ledger.join(&*replay.evidence.log, &replay.basis())?;
     let evidence = replay.evidence.clone();
@@ -86,21 +102,75 @@ fn export(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         }
         ExportFormat::Csv => export::write_tables(&ledger, Text::Csv, dir)?,
         ExportFormat::Ndjson => export::write_tables(&ledger, Text::Ndjson, dir)?,
+        ExportFormat::Parquet => {
+            let place = place(options, replay.state())?;
+            write_parquet(&ledger, &place, dir)?;
+            notes.note(format!(
+                "the rows are of cluster `{}`, server `{}`; --cluster and --server name others",
+                place.cluster, place.server
+            ));
+        }
     }
     notes.note(format!("the ledger up to entry {} is in {}", ended.reached.index, options.output.display()));
     Ok(replay.judge(&ended))
 }
 
-/// A file in the folder that goes away unless it is renamed, with the permissions of any new file.
-pub(super) fn partial_file(dir: &Path) -> Result<tempfile::TempPath, Error> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".raftscope-").suffix(".partial");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(dir).map_err(|e| cannot_write(dir, e))?;
-    Ok(file.into_temp_path())
-}
-
 pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> Error {
     Error::Ledger(LedgerError::Io { file: path.display().to_string(), source })
+}
+
+/// The name that an option gives.
+fn name(option: &str, text: Option<&str>) -> Result<Option<Name>, Error> {
+    let parsed = text.map(|text| text.parse().map_err(|e| Error::Usage(format!("{option} {text}: {e}"))));
+    parsed.transpose()
+}
+
+/// What can be known before the replay: that there is a name for the server, and that no file is in the way.
+fn check_parquet(path: &Path, given: &Told, output: &Path) -> Result<(), Error> {
+    if !cfg!(feature = "parquet") {
+        let text =
+            "this raftscope was built without Parquet; build it with `cargo install --path . --features parquet`";
+        return Err(Error::Usage(format!("--format parquet: {text}, or take --format sqlite, which DuckDB reads too")));
+    }
+    let told = fleet::told_by(path);
+    let Some(server) = given.server.clone().or(told.server) else { return Err(unnamed("--server")) };
+    match &given.cluster {
+        Some(cluster) => may_replace(output, &Place { cluster: cluster.clone(), server }),
+        None => Ok(()),
+    }
+}
+
+/// Whose log it is: as given, else by the ID that the cluster gave itself, else by the folders that it is in.
+fn place(options: &Options, state: &State) -> Result<Place, Error> {
+    let (given, told) = (options.given.clone(), fleet::told_by(&options.path));
+    let cluster = given.cluster.or_else(|| fleet::cluster_id(state)).or(told.cluster);
+    Ok(Place {
+        cluster: cluster.ok_or_else(|| unnamed("--cluster"))?,
+        server: given.server.or(told.server).ok_or_else(|| unnamed("--server"))?,
+    })
+}
+
+fn unnamed(option: &str) -> Error {
+    Error::Usage(format!("--format parquet: neither the path nor the log tells whose it is; give {option} NAME"))
+}
+
+#[cfg(feature = "parquet")]
+fn may_replace(dir: &Path, place: &Place) -> Result<(), Error> {
+    Ok(export::parquet::may_replace(dir, place)?)
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(ledger: &Ledger, place: &Place, dir: &Path) -> Result<(), Error> {
+    Ok(export::parquet::write(ledger, place, dir)?)
+}
+
+// `check_parquet` has refused before.
+#[cfg(not(feature = "parquet"))]
+fn may_replace(_: &Path, _: &Place) -> Result<(), Error> {
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &Ledger, _: &Place, _: &Path) -> Result<(), Error> {
+    Err(Error::Internal("built without Parquet".into()))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
 use super::audit::{self, Asked};
-use super::export::{cannot_write, partial_file};
+use super::export::cannot_write;
 use super::options::{self, Range, Rows};
 use super::replaying::{self, Both, Prepared, Replaying, Wanted};
 use super::reporter::Reporter;
@@ -16,6 +16,7 @@ use crate::audit::finding::{Finding, Severity, Until};
 use crate::audit::report::Report;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::export::partial_file;
 use crate::notes::Notes;
 use crate::redact::Redactor;
 use crate::render::{Row, html};
@@ -259,7 +260,7 @@ fn write(path: &Path, page: &str) -> Result<(), Error> {
         return super::print(page.as_bytes()).map(|_| ());
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let partial = partial_file(dir)?;
+    let partial = partial_file(dir).map_err(|e| cannot_write(dir, e))?;
     let written = fs::File::create(&partial).and_then(|mut file| file.write_all(page.as_bytes()));
     written.and_then(|()| partial.persist(path).map_err(|e| e.error)).map_err(|e| cannot_write(path, e))
 }

@@ -92,3 +92,22 @@ fn no_secret_of_the_secrets_case_is_in_a_ledger() {
         assert!(!found, "{secret}");
     }
 }
+
+#[test]
+fn names_of_cluster_and_server_belong_to_parquet() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = dir.path().to_str().unwrap();
+    let csv = ["export", "--format", "csv", "--cluster", "a", "-o", output, &fixture("healthy")];
+    refused(&csv, &["--cluster", "--format parquet"]);
+    assert!(names(dir.path()).is_empty());
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_program_without_parquet_says_how_to_build_one_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = dir.path().to_str().unwrap();
+    let parquet = ["export", "--format", "parquet", "-o", output, &fixture("healthy")];
+    refused(&parquet, &["built without Parquet", "cargo install --path . --features parquet", "--format sqlite"]);
+    assert!(names(dir.path()).is_empty());
+}

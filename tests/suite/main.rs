@@ -48,6 +48,8 @@ mod ledger_file;
 mod ledger_kept;
 mod ledger_killed;
 mod ledger_rows;
+#[cfg(feature = "parquet")]
+mod parquet_fleet;
 mod properties;
 mod recorded_answers;
 mod refusals;
