@@ -123,6 +123,8 @@ pub struct Audit<'b> {
     known: Known,
     undecodable: u64,
     rejected: u64,
+    /// The parents there are at the end, where that is known without the state.
+    parents: Option<Vec<JobKey>>,
 }
 
 /// Every detector, in the order in which they look at an entry.
@@ -154,6 +156,7 @@ impl<'b> Audit<'b> {
             known: Known::default(),
             undecodable: 0,
             rejected: 0,
+            parents: None,
         }
     }
 
@@ -192,7 +195,10 @@ impl<'b> Audit<'b> {
         for finding in &mut findings {
             finding.committed = self.committed(&finding.at);
         }
-        let parents = parents(state, &findings);
+        let named = findings.iter();
+        let named = named.filter_map(|f| Some(JobKey { namespace: f.namespace.clone()?, id: f.parent.clone()? }));
+        let there = self.parents.take().unwrap_or_else(|| parents(state).collect());
+        let parents = named.chain(there).collect::<BTreeSet<_>>().into_iter().collect();
         findings.sort_by(|a, b| {
             (a.at.index, &a.namespace, &a.parent, &a.job, a.kind, a.counter).cmp(&(
                 b.at.index,
@@ -230,11 +236,9 @@ pub struct Audited {
     pub parents: Vec<JobKey>,
 }
 
-/// The parents there are at the end, and those that findings are about.
-fn parents(state: &State, findings: &[Finding]) -> Vec<JobKey> {
-    let named = findings.iter().filter_map(|f| Some(JobKey { namespace: f.namespace.clone()?, id: f.parent.clone()? }));
-    let there = state.jobs().filter(|job| job.is_parent()).map(|job| job.key.clone());
-    named.chain(there).collect::<BTreeSet<_>>().into_iter().collect()
+/// The parents that there are.
+fn parents(state: &State) -> impl Iterator<Item = JobKey> {
+    state.jobs().filter(|job| job.is_parent()).map(|job| job.key.clone())
 }
 
 impl Subscriber for Audit<'_> {
@@ -254,6 +258,7 @@ impl Subscriber for Audit<'_> {
     fn entry(&mut self, entry: Replayed<'_>) {
         use crate::fsm::outcome::Outcome;
         self.note_term(entry.record);
+        self.parents = None;
         self.entries += 1;
         self.last = entry.record.index;
         let term_start = self.term_start;

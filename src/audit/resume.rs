@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::finding::{Cause, Finding, Kind, LeaderChange, Place, Proof, Rule, Severity, Until};
-use super::{Audit, Findings, detectors};
+use super::{Audit, Findings, detectors, parents};
 use crate::committed::Committed;
+use crate::fsm::state::State;
 use crate::ledger::kept::Resume;
 use crate::pack::{BadImage, Pack, Packer, Unpacker, fnv, pack, pack_named};
-use crate::types::Index;
+use crate::types::{Index, JobKey};
 
 /// The judgement: a digest of the files that it is made of. What another one knew is not taken over.
 const SHAPE: u64 = {
@@ -23,11 +24,31 @@ const SHAPE: u64 = {
     digest = fnv(digest, include_bytes!("senders.rs"));
     digest = fnv(digest, include_bytes!("resume.rs"));
     digest = fnv(digest, include_bytes!("../committed.rs"));
+    digest = fnv(digest, include_bytes!("../fsm/row/job.rs"));
     fnv(digest, include_bytes!("../pack.rs"))
 };
 
 impl Resume for Audit<'_> {
     fn save(&self) -> Vec<u8> {
+        self.packed(None)
+    }
+
+    fn save_end(&self, state: &State) -> Vec<u8> {
+        self.packed(Some(parents(state).collect()))
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> bool {
+        self.unpack(&mut Unpacker::new(bytes), false).is_ok()
+    }
+
+    fn load_end(&mut self, bytes: &[u8]) -> bool {
+        self.unpack(&mut Unpacker::new(bytes), true).is_ok()
+    }
+}
+
+impl Audit<'_> {
+    /// What it knows; `parents` are those there are at the end, where it is one.
+    fn packed(&self, parents: Option<Vec<JobKey>>) -> Vec<u8> {
         // That nothing is forgotten, the compiler checks.
         let Audit {
             detectors,
@@ -42,6 +63,7 @@ impl Resume for Audit<'_> {
             known: _,
             undecodable,
             rejected,
+            parents: _,
         } = self;
         let mut out = Packer::default();
         SHAPE.pack(&mut out);
@@ -53,16 +75,11 @@ impl Resume for Audit<'_> {
         ((*term, *first_term), (*last, *proven)).pack(&mut out);
         term_start.pack(&mut out);
         (*entries, *undecodable, *rejected).pack(&mut out);
+        parents.pack(&mut out);
         out.into_bytes()
     }
 
-    fn load(&mut self, bytes: &[u8]) -> bool {
-        self.unpack(&mut Unpacker::new(bytes)).is_ok()
-    }
-}
-
-impl Audit<'_> {
-    fn unpack(&mut self, from: &mut Unpacker<'_>) -> Result<(), BadImage> {
+    fn unpack(&mut self, from: &mut Unpacker<'_>, with_end: bool) -> Result<(), BadImage> {
         if from.number()? != SHAPE {
             return Err(from.bad());
         }
@@ -72,9 +89,11 @@ impl Audit<'_> {
         let ((term, first_term), (last, proven)) = Pack::unpack(from)?;
         let term_start = Pack::unpack(from)?;
         let (entries, undecodable, rejected) = Pack::unpack(from)?;
-        if !from.is_at_end() {
+        let parents = Option::unpack(from)?;
+        if !from.is_at_end() || with_end && parents.is_none() {
             return Err(from.bad());
         }
+        self.parents = parents.filter(|_| with_end);
         self.detectors = detectors;
         (self.findings.list, self.findings.leader_change) = (list, leader_change);
         (self.term, self.first_term, self.last, self.proven) = (term, first_term, last, proven);

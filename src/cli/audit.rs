@@ -211,7 +211,7 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
     let mut collector = Collector::new();
     audit.know(replay.known.clone());
     let ended = match asked.min_running {
-        None => replay.run_audit(&mut audit)?,
+        None => replay.run_audit(&mut audit, !asked.preview && asked.rows.filter.is_empty())?,
         Some(_) => replay.run(&mut Both(&mut audit, &mut collector))?,
     };
     let mut below = Vec::new();
@@ -237,7 +237,9 @@ pub(super) fn replayed(asked: &Asked, replay: &mut Prepared<'_>) -> Result<Repor
     let mismatches = audited.findings.iter().filter(|f| f.kind == Kind::SnapshotMismatch);
     let rebased: Vec<Index> = mismatches.map(|f| f.at.index).collect();
     audited.findings.retain(wanted);
-    asked.rows.tell_strangers_to(replay.state(), replay.reporter());
+    if !asked.rows.filter.is_empty() {
+        asked.rows.tell_strangers_to(replay.state(), replay.reporter());
+    }
     let summary = summary(replay, &audited, &ended);
     let reaches = sound && !replay.blind && !replay.begins_before_base;
     let mut report = Report::new(summary, audited, &asked.judging(), reaches);

@@ -381,7 +381,8 @@ impl Prepared<'_> {
     /// When the log cannot be read at all.
     pub fn run(&mut self, subscriber: &mut dyn Subscriber) -> Result<Ended, Error> {
         if self.db.is_some() {
-            self.extend_with_findings()?;
+            // The state is what the replay from the base comes to.
+            self.extend_with_findings(true)?;
             self.rewind()?;
         }
         let mut ended = self.run_to(self.range.1, subscriber)?;

@@ -26,6 +26,18 @@ pub trait Resume: Subscriber {
     /// What it knows after the last entry.
     fn save(&self) -> Vec<u8>;
 
+    /// The same after the last entry of a run, with all that it asks of the state there.
+    fn save_end(&self, state: &State) -> Vec<u8> {
+        let _ = state;
+        self.save()
+    }
+
+    /// As [`Resume::load`], of bytes with all that it asks of the state; others are not taken over.
+    fn load_end(&mut self, bytes: &[u8]) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// Takes over what it knew, and then does not hear of the base; false, and it stays as it is,
     /// where these are not its bytes.
     fn load(&mut self, bytes: &[u8]) -> bool;
@@ -59,6 +71,8 @@ pub struct Plan<'p> {
     pub snapshots: &'p [Index],
     /// How many entries lie between two states that are kept, at least: [`APART`].
     pub apart: u64,
+    /// Only the audit is asked: where it knows its answer already, the FSM stays at its base.
+    pub stateless: bool,
 }
 
 /// How a run went.
@@ -130,6 +144,13 @@ impl Ledger {
         let joined = self.join(log, plan.basis)?;
         self.compare_anew(log, plan)?;
         let known = self.bounds()?.map(|(_, last)| last);
+        if plan.stateless
+            && known.is_some_and(|known| known >= plan.to)
+            && let Some(term) = self.answer(plan.to, audit)?
+        {
+            let reached = Reached { index: plan.to, term, stopped_by: None };
+            return Ok(Extended { ledger: self, from: plan.to, reached, joined, grown: false });
+        }
         let kept = self.resume(log, known.unwrap_or_default().min(plan.to), audit)?;
         let resumed = kept.is_some();
         if known.is_some() && !resumed && self.basis()?.as_ref() != Some(plan.basis) {
@@ -160,6 +181,19 @@ impl Ledger {
         ledger.note_agreeing(plan.snapshots, from.0, reached.index)?;
         let grown = known.is_none_or(|known| reached.index > known);
         Ok(Extended { ledger, from: from.0, reached, joined, grown })
+    }
+
+    /// Gives the audit what it knew at the end of a run, if one ended after that entry: the entry's term.
+    fn answer(&self, at: Index, audit: &mut dyn Resume) -> Result<Option<Term>, LedgerError> {
+        let found = "SELECT term, audit FROM image WHERE idx = ? AND state IS NOT NULL";
+        let found = self.ask(|conn| {
+            let row = conn.query_row(found, [int(at.0)], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+            row.optional()
+        })?;
+        let Some((term, Some(bytes))) = found else { return Ok(None) };
+        let bytes: Vec<u8> = bytes;
+        let knows = unpacked(&bytes).is_some_and(|bytes| audit.load_end(&bytes));
+        Ok(knows.then_some(Term(term.unsigned_abs())))
     }
 
     /// The state to go on from, with what the audit knew there; the log has to go on behind it.
@@ -286,7 +320,8 @@ impl<'a> Keeper<'a> {
             Some(_) => state.image_of(&self.since.1),
             None => state.image(),
         };
-        let audit = self.before_damage.take().unwrap_or_else(|| self.audit.save());
+        let save = || if stays { self.audit.save() } else { self.audit.save_end(state) };
+        let audit = self.before_damage.take().unwrap_or_else(save);
         let count = rows.len();
         writer.image(at, from, stays, rows, audit);
         if stays {

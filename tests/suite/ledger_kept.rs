@@ -66,7 +66,7 @@ struct Run {
 fn extend(ledger: Ledger, log: &dyn Log, to: Index) -> Result<(Ledger, Run), LedgerError> {
     let mut fsm = Fsm::new(Rules::for_version(Version::NEWEST));
     let (mut counter, mut watch) = (Counter::default(), Counter::default());
-    let plan = Plan { basis: &basis(), to, types: MessageTypes::new(), snapshots: &[], apart: 100 };
+    let plan = Plan { basis: &basis(), to, types: MessageTypes::new(), snapshots: &[], apart: 100, stateless: false };
     let base = (Index(0), Term(0));
     let extended = ledger.extend(log, (&mut fsm, base), &plan, |_| Box::new(()), &mut counter, &mut watch)?;
     assert_eq!(counter.entries, to.0);

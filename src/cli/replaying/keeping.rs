@@ -24,13 +24,14 @@ impl Subscriber for Silent {
 
 impl Prepared<'_> {
     /// Replays up to the end of the range for an audit; with a kept ledger, only what that does not
-    /// know. [`Prepared::keep_findings`] has to follow.
+    /// know. [`Prepared::keep_findings`] has to follow. `stateless`: the state is not looked at, and is left at the base
+    /// where the audit's answer is known without a replay.
     ///
     /// # Errors
     /// When the log cannot be read, or the ledger is not of this log or cannot be written.
-    pub fn run_audit(&mut self, audit: &mut Audit<'_>) -> Result<Ended, Error> {
+    pub fn run_audit(&mut self, audit: &mut Audit<'_>, stateless: bool) -> Result<Ended, Error> {
         let mut ended = match self.db.clone() {
-            Some(path) => self.extend(&path, audit),
+            Some(path) => self.extend(&path, audit, stateless),
             None => self.run_to(self.range.1, audit),
         }?;
         self.look_behind(&mut ended, audit)?;
@@ -42,7 +43,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Prepared::run_audit`].
     pub fn run_to_state(&mut self) -> Result<Ended, Error> {
-        if self.db.is_some() { self.extend_with_findings() } else { self.run(&mut Silent) }
+        if self.db.is_some() { self.extend_with_findings(false) } else { self.run(&mut Silent) }
     }
 
     /// Puts the findings of an audit into the kept ledger, if there is one, and closes it.
@@ -57,24 +58,25 @@ impl Prepared<'_> {
         Ok(ledger.commit()?)
     }
 
-    /// Extends the ledger for an asker that is no audit.
-    pub(super) fn extend_with_findings(&mut self) -> Result<Ended, Error> {
+    /// Extends the ledger for an asker that is no audit; `stateless` as in [`Prepared::run_audit`].
+    pub(super) fn extend_with_findings(&mut self, stateless: bool) -> Result<Ended, Error> {
         let evidence = self.evidence.clone();
         let bodies = super::bodies(&evidence);
         let mut audit = Audit::new(self.types.clone()).naming_senders(&bodies);
         audit.know(self.known.clone());
-        let ended = self.run_audit(&mut audit)?;
+        let ended = self.run_audit(&mut audit, stateless)?;
         let audited = audit.finish(self.fsm.state());
         self.keep_findings(&audited.findings)?;
         Ok(ended)
     }
 
-    fn extend(&mut self, path: &Path, audit: &mut Audit<'_>) -> Result<Ended, Error> {
+    fn extend(&mut self, path: &Path, audit: &mut Audit<'_>, stateless: bool) -> Result<Ended, Error> {
         let mut notes = self.reporter;
         let (evidence, rules, to) = (self.evidence.clone(), self.fsm.rules().clone(), self.range.1);
         let basis = self.basis();
         let snapshots: Vec<Index> = Later::than(self.base.0, &evidence, &rules).indexes().collect();
-        let plan = Plan { basis: &basis, to, types: self.types.clone(), snapshots: &snapshots, apart: APART };
+        let (types, snapshots) = (self.types.clone(), &*snapshots);
+        let plan = Plan { basis: &basis, to, types, snapshots, apart: APART, stateless };
         let later = |from| Box::new(Later::than(from, &evidence, &rules)) as Box<dyn Checkpoints>;
         let mut watch =
             Watch { progress: self.reporter.progress("replaying", self.base.0.next(), to), unsure: Unsure::default() };
