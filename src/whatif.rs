@@ -16,11 +16,13 @@ use crate::entry::message_type::MessageTypes;
 use crate::entry::{encode, split};
 use crate::error::Error;
 use crate::evidence::{EvidenceError, Log, LogType, Record, Scanned};
-use crate::jq::{Program, Value};
 use crate::redact::Redactor;
 use crate::types::{Index, Term};
 
 mod append;
+mod expression;
+
+pub use expression::Expression;
 
 /// Why a history cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -105,22 +107,24 @@ impl<L: Log> Altered<L> {
         Ok(())
     }
 
-    /// Applies another body than the entry's: what `program` makes of the body as it is stored, not redacted. `code` is
-    /// the program's text. Patches of one entry follow each other.
+    /// Applies another body than the entry's: what the expression makes of the body as it is stored, not redacted.
+    /// Patches of one entry follow each other.
     ///
     /// # Errors
-    /// When the log does not hold it, it has no body, or the program does not yield exactly one body of its type.
-    pub fn patch(&mut self, index: Index, program: &Program, code: &str) -> Result<(), WhatIfError> {
+    /// When the log does not hold it, it has no body, or the expression does not yield exactly one body of its type.
+    pub fn patch(&mut self, index: Index, expression: &Expression) -> Result<(), WhatIfError> {
         let fault = |text: String| WhatIfError::Asked(format!("--patch {index}: {text}"));
         let (kind, data) = self.entry("--patch", index)?;
-        let mut json = Vec::new();
-        let written = BodyWriter::new().record(kind, &data, &mut Redactor::showing(), &mut json);
-        match written {
-            Ok(true) => {}
-            Ok(false) => return Err(fault("the entry has no body".into())),
-            Err(error) => return Err(fault(format!("the entry's body cannot be decoded: {error}"))),
-        }
-        let patched = one_output(program, &json).map_err(fault)?;
+        let body = |mut redactor: Redactor| {
+            let mut json = Vec::new();
+            match BodyWriter::new().record(kind, &data, &mut redactor, &mut json) {
+                Ok(true) => Ok(json),
+                Ok(false) => Err(fault("the entry has no body".into())),
+                Err(error) => Err(fault(format!("the entry's body cannot be decoded: {error}"))),
+            }
+        };
+        let (stored, hidden) = (body(Redactor::showing())?, body(Redactor::hiding())?);
+        let patched = expression.apply(&stored, &hidden).map_err(fault)?;
         let patched = serde_json::from_slice(&patched).map_err(|error| fault(error.to_string()))?;
         let payload = match split(&data) {
             Some(command) if kind == LogType::Command => {
@@ -136,7 +140,7 @@ impl<L: Log> Altered<L> {
             return Err(fault(format!("what the expression makes of the body is none of its type: {error}")));
         }
         self.changes.insert(index, Change::Payload(payload));
-        self.told.push(format!("patch {index}: {code}"));
+        self.told.push(format!("patch {index}: {}", expression.code()));
         Ok(())
     }
 
@@ -186,25 +190,6 @@ impl<L: Log> Altered<L> {
             let reach = reach.unwrap_or_default();
             WhatIfError::Asked(format!("{option} {index}: there is no such entry in the log{reach}"))
         })
-    }
-}
-
-/// The one value that the program yields for a JSON text, as JSON.
-fn one_output(program: &Program, json: &[u8]) -> Result<Vec<u8>, String> {
-    let mut outputs = 0_u64;
-    let mut out = Vec::new();
-    let input = Value::parse(json).map_err(|error| error.to_string())?;
-    let ran = program.run(input, |value| {
-        outputs += 1;
-        out.clear();
-        value.write_json(&mut out);
-        Ok(())
-    });
-    match (ran, outputs) {
-        (Err(Error::Jq(error)), _) => Err(format!("the expression fails: {error}")),
-        (Err(error), _) => Err(error.to_string()),
-        (Ok(()), 1) => Ok(out),
-        (Ok(()), n) => Err(format!("the expression yields {n} values; it has to yield one body")),
     }
 }
 

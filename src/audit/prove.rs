@@ -10,10 +10,9 @@ use crate::error::Error;
 use crate::evidence::Log;
 use crate::fsm::Fsm;
 use crate::fsm::state::State;
-use crate::jq::Program;
 use crate::replay::{Replayed, Subscriber, replay};
 use crate::types::{Index, JobKey, Term};
-use crate::whatif::Altered;
+use crate::whatif::{Altered, Expression};
 
 /// A replay at its base: the machine, and the index and term that it stands at.
 pub type Start = (Fsm, (Index, Term));
@@ -50,8 +49,8 @@ impl Alteration {
         match self {
             Alteration::Skip(index) => log.skip(*index)?,
             Alteration::Patch(index, code) => {
-                let program = Program::compile(code, |_| {}).map_err(|error| Error::Internal(error.to_string()))?;
-                log.patch(*index, &program, code)?;
+                let expression = Expression::compile(code, |_| {});
+                log.patch(*index, &expression.map_err(|error| Error::Internal(error.to_string()))?)?;
             }
         }
         Ok(())

@@ -49,6 +49,11 @@ pub use index_expr::{BadIndex, IndexExpr};
 /// bytes, only what is used costs memory.
 const STACK: usize = 256 << 20;
 
+/// All that can be typed: what the completions and the manual are made from.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the program with its arguments, of which the first is its own name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
@@ -68,7 +73,7 @@ fn guarded(args: Vec<OsString>) -> Exit {
 }
 
 fn parse_and_run(args: Vec<OsString>) -> Exit {
-    let command = Cli::command();
+    let command = self::command();
     let args = onedash::doubled(args, &command);
     let parsed = command.clone().try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
     let reporter = Reporter::plain_settings();
@@ -101,8 +106,8 @@ fn run(command: Command) -> Exit {
         Command::Restarts(args) => restarts::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, Cli::command())),
-        Command::Man(args) => (Reporter::plain_settings(), man::run(&args, Cli::command())),
+        Command::Completions(args) => (Reporter::plain_settings(), completions::run(&args, self::command())),
+        Command::Man(args) => (Reporter::plain_settings(), man::run(&args, self::command())),
     };
     let result = result.and_then(|exit| pager::finish().map_err(Error::Output).map(|()| exit));
     ended(&reporter, result)

@@ -10,10 +10,9 @@ use super::reporter::Reporter;
 use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::evidence::{Evidence, Log, NoLog};
-use crate::jq::Program;
 use crate::notes::Notes;
 use crate::types::Index;
-use crate::whatif::Altered;
+use crate::whatif::{Altered, Expression};
 
 /// What is to be altered, checked.
 #[derive(Debug)]
@@ -26,8 +25,7 @@ pub struct WhatIf {
 #[derive(Debug)]
 struct Patch {
     at: IndexExpr,
-    code: String,
-    program: Program,
+    expression: Expression,
 }
 
 impl Patch {
@@ -42,8 +40,8 @@ impl Patch {
             fault("it has to be an index, a colon and a jq expression, as in '1609: .Job.Status = \"\"'".into())
         })?;
         let say = reporter.clone();
-        let program = Program::compile(code, move |text| say.plain(text)).map_err(|error| fault(error.to_string()))?;
-        Ok(Patch { at, code: code.to_owned(), program })
+        let expression = Expression::compile(code, move |text| say.plain(text));
+        Ok(Patch { at, expression: expression.map_err(|error| fault(error.to_string()))? })
     }
 }
 
@@ -91,18 +89,14 @@ impl WhatIf {
         for at in &self.skip {
             altered.skip(resolve("--skip", *at, &altered, reporter)?)?;
         }
-        for Patch { at, code, program } in &self.patch {
-            altered.patch(resolve("--patch", *at, &altered, reporter)?, program, code)?;
+        for Patch { at, expression } in &self.patch {
+            altered.patch(resolve("--patch", *at, &altered, reporter)?, expression)?;
         }
         // What a server kept further on belongs to the history that did happen.
         if let Some(first) = altered.first() {
             evidence.snapshots.retain(|snapshot| snapshot.info().index < first);
         }
         let told = altered.told().to_vec();
-        if let Some(first) = altered.first() {
-            // The later ones are of the history that did happen.
-            evidence.snapshots.retain(|snapshot| snapshot.info().index < first);
-        }
         notes.warn(format!("this history did not happen ({}); what is printed is no evidence", told.join("; ")));
         evidence.log = Box::new(altered);
         Ok(told)

@@ -61,6 +61,7 @@ mod restart_plan;
 mod restart_traces;
 mod restored_snapshots;
 mod salvage;
+mod secrets_hidden;
 mod state_rows;
 mod support;
 mod synth;

@@ -62,7 +62,7 @@ fn files(dir: &Path) -> BTreeMap<String, u64> {
 }
 
 /// The rows of a file, each cell as SQLite would give it.
-fn rows(file: &Path) -> Vec<Vec<(String, Value)>> {
+pub fn rows(file: &Path) -> Vec<Vec<(String, Value)>> {
     let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
     let cell = |field: &Field| match field {
         Field::Null => Value::Null,

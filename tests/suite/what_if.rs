@@ -15,13 +15,12 @@ use raftscope::entry::message_type::MessageTypes;
 use raftscope::evidence::{self, EvidenceError, Log, LogType, Record, Scanned};
 use raftscope::fsm::Fsm;
 use raftscope::fsm::rules::Rules;
-use raftscope::jq::Program;
 use raftscope::redact::Redactor;
 use raftscope::replay::{Replayed, Subscriber, replay};
 use raftscope::rows::{self, LogBodies, Table};
 use raftscope::timeline::{TimelineRow, changed_jobs};
 use raftscope::types::{Index, Term};
-use raftscope::whatif::Altered;
+use raftscope::whatif::{Altered, Expression};
 
 /// The rows of the timeline as text.
 #[derive(Default)]
@@ -138,12 +137,12 @@ fn bodies_that_went_to_json_and_back_replay_alike() {
 
 #[test]
 fn a_patch_that_changes_nothing_keeps_every_byte() {
-    let same = Program::compile(".", |_| {}).unwrap();
+    let same = Expression::compile(".", |_| {}).unwrap();
     for (label, log) in logs().into_iter().filter(|(label, _)| label.starts_with("real-")) {
         let (first, last) = log.bounds().unwrap();
         let mut altered = Altered::new(&*log);
         for index in (first.0..=last.0).map(Index) {
-            let told = altered.patch(index, &same, ".").map_err(|e| e.to_string());
+            let told = altered.patch(index, &same).map_err(|e| e.to_string());
             assert!(told.is_ok() || told.as_ref().is_err_and(|e| e.contains("has no body")), "{label}: {told:?}");
         }
         for index in (first.0..=last.0).map(Index) {
@@ -169,10 +168,10 @@ fn faults(log: &dyn Log, rules: &str) -> Vec<String> {
 #[test]
 fn with_the_status_of_each_register_emptied_the_investigation_is_clean() {
     let log = evidence::open(fixture("horizontal_hey").as_ref()).unwrap().log;
-    let empty = Program::compile(".Job.Status = \"\"", |_| {}).unwrap();
+    let empty = Expression::compile(".Job.Status = \"\"", |_| {}).unwrap();
     let mut altered = Altered::new(&*log);
     for index in REGISTERS {
-        altered.patch(Index(index), &empty, "").unwrap();
+        altered.patch(Index(index), &empty).unwrap();
     }
     for rules in ["1.0.4", "2.0.5"] {
         assert!(!faults(&*log, rules).is_empty());
