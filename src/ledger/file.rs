@@ -22,8 +22,24 @@ const SETTINGS: &str = "PRAGMA journal_mode = DELETE;
                         PRAGMA cache_size = -32000;
                         PRAGMA temp_store = MEMORY;";
 
+/// How often a file is opened again because another one took its place.
+const TRIES: usize = 3;
+
 /// Opens or makes a file and begins a transaction; true when it is a new one.
 pub(super) fn open(path: &Path, name: &str) -> Result<(Connection, bool), LedgerError> {
+    let mut opened = open_once(path, name)?;
+    for _ in 0..TRIES {
+        // Another run's new ledger took the place of the empty file while this one waited for it.
+        if !opened.1 || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+            break;
+        }
+        drop(opened);
+        opened = open_once(path, name)?;
+    }
+    Ok(opened)
+}
+
+fn open_once(path: &Path, name: &str) -> Result<(Connection, bool), LedgerError> {
     refuse_other_files(path, name)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sqlite = |e| LedgerError::sqlite(name, e);
@@ -76,6 +92,17 @@ fn refuse_other_files(path: &Path, name: &str) -> Result<(), LedgerError> {
         Some(head) if head == JOURNAL_MAGIC => Ok(()),
         _ => Err(not("not a SQLite file")),
     }
+}
+
+/// Refuses what stands where a new ledger is to be written and is not one that was not finished: its first page is empty
+/// until it is whole.
+pub(super) fn refuse_other_new_files(path: &Path, name: &str) -> Result<(), LedgerError> {
+    let begun = head(path, MAGIC.len()).map_err(|source| LedgerError::Io { file: name.to_owned(), source })?;
+    if begun.is_none_or(|head| head == MAGIC || head.iter().all(|byte| *byte == 0)) {
+        return Ok(());
+    }
+    let found = "a new ledger is written there first, and it is another file".to_owned();
+    Err(LedgerError::NotALedger { file: name.to_owned(), found })
 }
 
 fn head_of_journal(path: &Path) -> Option<Vec<u8>> {

@@ -1,39 +1,64 @@
 //! A prepared insert that binds what is the same in row after row only once.
 
-use rusqlite::{Connection, Result, Statement, ToSql};
+use rusqlite::{Connection, Statement, ToSql};
+
+use super::store::{Columns, Result};
 
 /// A prepared insert. Parameters count from 1 and keep their values from row to row, so every one
-/// has to be bound for the first row, and each that differs for the rows behind it.
+/// has to be bound for the first row, and each that differs for the rows behind it. As [`Columns`], it binds one after the
+/// other.
 pub(super) struct Insert<'c> {
     statement: Statement<'c>,
-    /// The texts that were bound last with [`Insert::word`], by parameter.
+    /// The texts that were bound last with [`Columns::word`], by parameter.
     words: Vec<Option<Box<str>>>,
+    /// The parameter that was bound last.
+    at: usize,
 }
 
 impl<'c> Insert<'c> {
-    pub(super) fn new(conn: &'c Connection, sql: &str) -> Result<Self> {
+    pub(super) fn new(conn: &'c Connection, sql: &str) -> rusqlite::Result<Self> {
         let statement = conn.prepare(sql)?;
         let words = vec![None; statement.parameter_count() + 1];
-        Ok(Insert { statement, words })
+        Ok(Insert { statement, words, at: 0 })
     }
 
     /// Binds a value.
-    pub(super) fn bind(&mut self, parameter: usize, value: impl ToSql) -> Result<()> {
+    pub(super) fn bind(&mut self, parameter: usize, value: impl ToSql) -> rusqlite::Result<()> {
         self.statement.raw_bind_parameter(parameter, value)
     }
 
-    /// Binds a text that is often the one of the row before.
-    pub(super) fn word(&mut self, parameter: usize, text: Option<&str>) -> Result<()> {
-        let Some(word) = self.words.get_mut(parameter) else { return self.bind(parameter, text) };
-        if text.is_some() && word.as_deref() == text {
-            return Ok(());
-        }
-        *word = text.map(Into::into);
-        self.bind(parameter, text)
+    /// Inserts a row of what is bound.
+    pub(super) fn run(&mut self) -> rusqlite::Result<()> {
+        self.at = 0;
+        self.statement.raw_execute().map(drop)
     }
 
-    /// Inserts a row of what is bound.
-    pub(super) fn run(&mut self) -> Result<()> {
-        self.statement.raw_execute().map(drop)
+    fn next(&mut self, value: impl ToSql) -> Result<()> {
+        self.at += 1;
+        Ok(self.bind(self.at, value)?)
+    }
+}
+
+impl Columns for Insert<'_> {
+    fn int(&mut self, n: Option<i64>) -> Result<()> {
+        self.next(n)
+    }
+
+    fn text(&mut self, text: Option<&str>) -> Result<()> {
+        self.next(text)
+    }
+
+    fn word(&mut self, word: Option<&str>) -> Result<()> {
+        let Some(last) = self.words.get_mut(self.at + 1) else { return self.next(word) };
+        if word.is_some() && last.as_deref() == word {
+            self.at += 1;
+            return Ok(());
+        }
+        *last = word.map(Into::into);
+        self.next(word)
+    }
+
+    fn blob(&mut self, bytes: Option<&[u8]>) -> Result<()> {
+        self.next(bytes)
     }
 }

@@ -10,19 +10,24 @@ mod findings;
 mod identity;
 mod insert;
 pub mod kept;
+mod new_file;
 mod ops;
+mod pages;
 pub mod query;
 mod rows;
 mod shown;
 mod spans;
+mod store;
 mod tables;
+mod texts;
 pub mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use crate::entry::message_type::MessageTypes;
+use new_file::Place;
 
 pub use error::LedgerError;
 pub use identity::{Basis, Joined};
@@ -45,6 +50,10 @@ pub struct Ledger {
     name: String,
     /// Made by this run, its indexes still to be made.
     fresh: bool,
+    /// Where the file is.
+    path: Option<PathBuf>,
+    /// The place of a new ledger that is not in its file yet.
+    place: Option<Place>,
 }
 
 impl Ledger {
@@ -55,7 +64,7 @@ impl Ledger {
     pub fn in_memory() -> Result<Self, LedgerError> {
         let name = "the ledger in memory".to_owned();
         let conn = Connection::open_in_memory().map_err(|e| LedgerError::sqlite(&name, e))?;
-        let ledger = Ledger { conn, name, fresh: true };
+        let ledger = Ledger { conn, name, fresh: true, path: None, place: None };
         ledger.ask(|conn| conn.execute_batch("BEGIN"))?;
         ledger.create()?;
         Ok(ledger)
@@ -68,7 +77,7 @@ impl Ledger {
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let name = path.display().to_string();
         let (conn, fresh) = file::open(path, &name)?;
-        let ledger = Ledger { conn, name, fresh };
+        let ledger = Ledger { conn, name, fresh, path: Some(path.to_owned()), place: None };
         if fresh {
             ledger.create()?;
         }
@@ -92,7 +101,7 @@ impl Ledger {
         })
     }
 
-    /// True when this run made the ledger: it knows no entry yet.
+    /// True when this run makes the ledger: it knows no entry yet.
     pub fn is_fresh(&self) -> bool {
         self.fresh
     }
@@ -118,7 +127,14 @@ impl Ledger {
                 conn.execute_batch(indexes)?;
             }
             conn.execute_batch("COMMIT")
-        })
+        })?;
+        let Some(place) = self.place.take() else { return Ok(()) };
+        let sqlite = |e| LedgerError::sqlite(&self.name, e);
+        // It must not be open while it takes its place.
+        self.conn = Connection::open_in_memory().map_err(sqlite)?;
+        let file = place.take().map_err(|source| LedgerError::Io { file: self.name.clone(), source })?;
+        self.conn = Connection::open(file).map_err(sqlite)?;
+        Ok(())
     }
 
     /// The connection, for queries of one's own.

@@ -1,12 +1,9 @@
-//! The rows of the three tables of changes, and how each is inserted.
+//! The rows of the three tables of changes, and their values.
 
 use std::sync::Arc;
 
-use rusqlite::Result;
-
-use super::insert::Insert;
 use super::shown::Facts;
-use super::spans::Row;
+use super::store::{Columns, Result, Span, SpanRow};
 use crate::fsm::id::Word;
 use crate::fsm::outcome::CountMove;
 use crate::fsm::row::{Children, GroupSummary};
@@ -30,35 +27,43 @@ impl CountRow {
     }
 }
 
-impl Row for CountRow {
+impl SpanRow for CountRow {
     const TABLE: &'static str = "count_change";
     const INSERT: &'static str = "INSERT INTO count_change
-        (id, until_idx, idx, namespace, parent, child, old_status, new_status, pending, running, dead)
+        (id, idx, until_idx, namespace, parent, child, old_status, new_status, pending, running, dead)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    const SPAN: Span = Span::Count;
 
-    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
-        insert.bind(3, self.idx)?;
-        insert.word(4, Some(&self.parent.namespace))?;
-        insert.word(5, Some(&self.parent.id))?;
+    fn idx(&self) -> i64 {
+        self.idx
+    }
+
+    fn values(&self, out: &mut impl Columns) -> Result<()> {
+        out.word(Some(&self.parent.namespace))?;
+        out.word(Some(&self.parent.id))?;
         match &self.moved {
             Some((child, old, new)) => {
-                insert.bind(6, &**child)?;
-                insert.word(7, Some(old.as_str()).filter(|old| !old.is_empty()))?;
-                insert.word(8, Some(new.as_str()))?;
+                out.text(Some(child))?;
+                out.word(Some(old.as_str()).filter(|old| !old.is_empty()))?;
+                out.word(Some(new.as_str()))?;
             }
             None => {
-                insert.word(6, None)?;
-                insert.word(7, None)?;
-                insert.word(8, None)?;
+                out.text(None)?;
+                out.word(None)?;
+                out.word(None)?;
             }
         }
-        counters(insert, 9, self.children)
+        counters(out, self.children)
+    }
+
+    fn name(&self) -> Option<&Arc<str>> {
+        Some(&self.parent.id)
     }
 }
 
-fn counters(insert: &mut Insert<'_>, first: usize, children: Option<Children>) -> Result<()> {
+fn counters(out: &mut impl Columns, children: Option<Children>) -> Result<()> {
     let counters = children.map_or([None; 3], |c| c.as_array().map(Some));
-    counters.into_iter().enumerate().try_for_each(|(i, n)| insert.bind(first + i, n))
+    counters.into_iter().try_for_each(|n| out.int(n))
 }
 
 /// What `job_change` keeps of a job's own row.
@@ -97,28 +102,32 @@ impl JobRow {
     }
 }
 
-impl Row for JobRow {
+impl SpanRow for JobRow {
     const TABLE: &'static str = "job_change";
     const INSERT: &'static str = "INSERT INTO job_change
-        (id, until_idx, idx, namespace, job, parent, type, version, stop, old_status, status, pending, running, dead,
+        (id, idx, until_idx, namespace, job, parent, type, version, stop, old_status, status, pending, running, dead,
          groups, in_timeline, from_snapshot)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    const SPAN: Span = Span::Job;
 
-    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
+    fn idx(&self) -> i64 {
+        self.idx
+    }
+
+    fn values(&self, out: &mut impl Columns) -> Result<()> {
         let facts = self.facts.as_ref();
-        insert.bind(3, self.idx)?;
-        insert.word(4, Some(&self.key.namespace))?;
-        insert.bind(5, &*self.key.id)?;
-        insert.word(6, facts.map(|f| &*f.parent).filter(|p| !p.is_empty()))?;
-        insert.word(7, facts.map(|f| f.kind.as_str()))?;
-        insert.bind(8, facts.map(|f| int(f.version)))?;
-        insert.bind(9, facts.map(|f| f.stop))?;
-        insert.word(10, self.old_status.as_ref().map(Word::as_str))?;
-        insert.word(11, facts.map(|f| f.status.as_str()))?;
-        counters(insert, 12, self.children)?;
-        insert.bind(15, self.groups.map(|n| int(n as u64)))?;
-        insert.bind(16, self.in_timeline)?;
-        insert.bind(17, self.from_snapshot)
+        out.word(Some(&self.key.namespace))?;
+        out.text(Some(&self.key.id))?;
+        out.word(facts.map(|f| &*f.parent).filter(|p| !p.is_empty()))?;
+        out.word(facts.map(|f| f.kind.as_str()))?;
+        out.int(facts.map(|f| int(f.version)))?;
+        out.int(facts.map(|f| f.stop.into()))?;
+        out.word(self.old_status.as_ref().map(Word::as_str))?;
+        out.word(facts.map(|f| f.status.as_str()))?;
+        counters(out, self.children)?;
+        out.int(self.groups.map(|n| int(n as u64)))?;
+        out.int(Some(self.in_timeline.into()))?;
+        out.int(Some(self.from_snapshot.into()))
     }
 }
 
@@ -130,21 +139,28 @@ pub(super) struct GroupRow {
     pub(super) numbers: GroupSummary,
 }
 
-impl Row for GroupRow {
+impl SpanRow for GroupRow {
     const TABLE: &'static str = "group_change";
     const INSERT: &'static str = "INSERT INTO group_change
-        (id, until_idx, idx, namespace, job, task_group, queued, complete, failed, running, starting, lost, unknown)
+        (id, idx, until_idx, namespace, job, task_group, queued, complete, failed, running, starting, lost, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    const SPAN: Span = Span::Group;
 
-    fn bind(&self, insert: &mut Insert<'_>) -> Result<()> {
-        insert.bind(3, self.idx)?;
-        insert.word(4, Some(&self.key.namespace))?;
-        insert.bind(5, &*self.key.id)?;
-        insert.word(6, Some(&self.group))?;
+    fn idx(&self) -> i64 {
+        self.idx
+    }
+
+    fn values(&self, out: &mut impl Columns) -> Result<()> {
+        out.word(Some(&self.key.namespace))?;
+        out.text(Some(&self.key.id))?;
+        out.word(Some(&self.group))?;
         let GroupSummary { queued, complete, failed, running, starting, lost, unknown } = self.numbers;
-        insert.bind(7, queued)?;
-        let numbers = [complete, failed, running, starting, lost, unknown];
-        numbers.into_iter().enumerate().try_for_each(|(i, n)| insert.bind(8 + i, n))
+        out.int(queued)?;
+        [complete, failed, running, starting, lost, unknown].into_iter().try_for_each(|n| out.int(Some(n)))
+    }
+
+    fn name(&self) -> Option<&Arc<str>> {
+        Some(&self.key.id)
     }
 }
 

@@ -1,82 +1,60 @@
 //! Rows that hold from one index to another.
 //!
 //! When a row begins it is not known when it ends. Rows wait in memory in order of their making;
-//! most have ended when they are written, which saves an update each.
+//! most have ended when they are written, which saves a change each.
 
 use std::collections::VecDeque;
 
-use rusqlite::{Connection, Result, Statement, params};
+use rusqlite::Connection;
 
-use super::insert::Insert;
+use super::store::{Result, SpanRow, Store};
 
 /// How many rows of a table wait before the older half is written.
 const WAITING: usize = 8192;
 
-/// A row of a table that has `id`, `idx` and `until_idx`.
-pub(super) trait Row {
-    /// The table.
-    const TABLE: &'static str;
-
-    /// Inserts; parameters 1 and 2 are `id` and `until_idx`.
-    const INSERT: &'static str;
-
-    /// Binds all parameters but the first two.
-    fn bind(&self, insert: &mut Insert<'_>) -> Result<()>;
-}
-
 /// The rows of one table.
-pub(super) struct Spans<'c, R> {
-    insert: Insert<'c>,
-    update: Statement<'c>,
+pub(super) struct Spans<R> {
     /// The id of the first waiting row.
     first: i64,
     waiting: VecDeque<(R, Option<i64>)>,
 }
 
-impl<'c, R: Row> Spans<'c, R> {
+impl<R: SpanRow> Spans<R> {
     /// Goes on behind the rows that a table has.
-    pub(super) fn new(conn: &'c Connection) -> Result<Self> {
+    pub(super) fn new(conn: &Connection) -> rusqlite::Result<Self> {
         let last = format!("SELECT coalesce(max(id), 0) FROM {}", R::TABLE);
         let last: i64 = conn.query_row(&last, [], |row| row.get(0))?;
-        Ok(Spans {
-            insert: Insert::new(conn, R::INSERT)?,
-            update: conn.prepare(&format!("UPDATE {} SET until_idx = ?2 WHERE id = ?1", R::TABLE))?,
-            first: last + 1,
-            waiting: VecDeque::new(),
-        })
+        Ok(Spans { first: last + 1, waiting: VecDeque::new() })
     }
 
     /// Adds a row that is in force, or one that ends where it begins; it gets the next id.
-    pub(super) fn begin(&mut self, row: R, until: Option<i64>) -> Result<()> {
+    pub(super) fn begin(&mut self, row: R, until: Option<i64>, store: &mut impl Store) -> Result<()> {
         if self.waiting.len() >= WAITING {
-            self.write(WAITING / 2)?;
+            self.write(WAITING / 2, store)?;
         }
         self.waiting.push_back((row, until));
         Ok(())
     }
 
     /// Ends a row at an index.
-    pub(super) fn end(&mut self, id: i64, idx: i64) -> Result<()> {
+    pub(super) fn end(&mut self, id: i64, idx: i64, store: &mut impl Store) -> Result<()> {
         match usize::try_from(id - self.first).ok().and_then(|at| self.waiting.get_mut(at)) {
-            Some((_, until)) => *until = Some(idx),
-            None => {
-                self.update.execute(params![id, idx])?;
+            Some((_, until)) => {
+                *until = Some(idx);
+                Ok(())
             }
+            None => store.end_span::<R>(id, idx),
         }
-        Ok(())
     }
 
     /// Writes all rows that wait.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.write(self.waiting.len())
+    pub(super) fn flush(&mut self, store: &mut impl Store) -> Result<()> {
+        self.write(self.waiting.len(), store)
     }
 
-    fn write(&mut self, count: usize) -> Result<()> {
+    fn write(&mut self, count: usize, store: &mut impl Store) -> Result<()> {
         for (row, until) in self.waiting.drain(..count) {
-            self.insert.bind(1, self.first)?;
-            self.insert.bind(2, until)?;
-            row.bind(&mut self.insert)?;
-            self.insert.run()?;
+            store.add_span(self.first, until, &row)?;
             self.first += 1;
         }
         Ok(())

@@ -2,6 +2,7 @@
 //!
 //! It makes the rows; a thread of its own writes them, so that the replay need not wait.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -9,9 +10,11 @@ use crc64fast::Digest;
 use rusqlite::Connection;
 
 use super::changes::Changes;
+use super::new_file::{self, NewFile, Place};
 use super::ops::{EntryRow, ImageRow, Op, Ops, SnapshotRow};
 use super::rows::int;
-use super::tables::Tables;
+use super::store::{self, Failure, Inserts, Store};
+use super::tables::{self, Tables};
 use super::{Ledger, LedgerError};
 use crate::entry::message_type::MessageTypes;
 use crate::entry::split;
@@ -26,7 +29,8 @@ const QUEUE: usize = 8;
 /// The last index that the ledger knows of.
 const KNOWN: &str = "SELECT coalesce((SELECT max(idx) FROM entry), (SELECT max(idx) FROM snapshot), -1)";
 
-type Written = (Connection, rusqlite::Result<()>);
+/// What comes of the writing: the ledger, whether its indexes are still to be made, and its place while it is a new one.
+type Written = store::Result<(Connection, bool, Option<Place>)>;
 
 /// Writes what a replay tells into a ledger. A failure ends the replay and is told by
 /// [`Writer::finish`].
@@ -37,23 +41,28 @@ pub struct Writer {
     /// What is written already; entries up to here are not written again.
     known: i64,
     name: String,
-    fresh: bool,
+    path: Option<PathBuf>,
 }
 
 impl Writer {
     pub(super) fn new(ledger: Ledger, types: MessageTypes) -> Result<Self, LedgerError> {
         let changes = ledger.ask(Changes::new)?;
         let known = ledger.ask(|conn| conn.query_row(KNOWN, [], |row| row.get(0)))?;
-        let Ledger { conn, name, fresh } = ledger;
+        let Ledger { conn, name, fresh, path, place } = ledger;
         let (sender, receiver) = sync_channel(QUEUE);
-        let thread = thread::Builder::new()
-            .name("ledger".into())
-            .spawn(move || {
-                let result = write(&conn, types, &receiver);
-                (conn, result)
-            })
-            .map_err(|source| LedgerError::Io { file: name.clone(), source })?;
-        Ok(Writer { changes, ops: Ops::new(sender), thread, known, name, fresh })
+        let sqlite = |e| LedgerError::sqlite(&name, e);
+        // The rows of a new file need not go through SQLite.
+        let target = match &path {
+            Some(path) if fresh && place.is_none() => {
+                let few = new_file::few_tables(&conn).map_err(sqlite)?;
+                let (place, file) = Place::of(conn, path, &name)?;
+                Target::New(Box::new(NewFile::new(file, few)), place)
+            }
+            _ => Target::Sqlite { conn, fresh, place },
+        };
+        let thread = thread::Builder::new().name("ledger".into()).spawn(move || write(target, types, &receiver));
+        let thread = thread.map_err(|source| LedgerError::Io { file: name.clone(), source })?;
+        Ok(Writer { changes, ops: Ops::new(sender), thread, known, name, path })
     }
 
     /// Ends the writing; the rows stand once [`Ledger::commit`] was called.
@@ -61,14 +70,17 @@ impl Writer {
     /// # Errors
     /// The first failure of any write.
     pub fn finish(self) -> Result<Ledger, LedgerError> {
-        let Writer { ops, thread, name, fresh, .. } = self;
+        let Writer { ops, thread, name, path, .. } = self;
         ops.finish();
-        let Ok((conn, result)) = thread.join() else {
+        let Ok(result) = thread.join() else {
             let source = std::io::Error::other("the thread that writes has ended");
             return Err(LedgerError::Io { file: name, source });
         };
-        result.map_err(|e| LedgerError::sqlite(&name, e))?;
-        Ok(Ledger { conn, name, fresh })
+        match result {
+            Ok((conn, fresh, place)) => Ok(Ledger { conn, name, fresh, path, place }),
+            Err(Failure::Sqlite(e)) => Err(LedgerError::sqlite(&name, e)),
+            Err(Failure::Io(source)) => Err(LedgerError::Io { file: name, source }),
+        }
     }
 
     /// The last index that the ledger knew when the writing began.
@@ -88,9 +100,31 @@ impl Writer {
     }
 }
 
+/// Where the rows go.
+enum Target {
+    /// A new file.
+    New(Box<NewFile>, Place),
+    /// A ledger that is there, or one in memory.
+    Sqlite { conn: Connection, fresh: bool, place: Option<Place> },
+}
+
 /// Writes what comes, until nothing more does.
-fn write(conn: &Connection, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> rusqlite::Result<()> {
-    let mut tables = Tables::new(conn, types)?;
+fn write(target: Target, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> Written {
+    match target {
+        Target::New(file, place) => {
+            let (conn, fresh) = write_all(*file, types, ops)?.finish(&place)?;
+            Ok((conn, fresh, Some(place)))
+        }
+        Target::Sqlite { conn, fresh, place } => {
+            write_all(Inserts::new(&conn)?, types, ops)?;
+            tables::write_bounds(&conn)?;
+            Ok((conn, fresh, place))
+        }
+    }
+}
+
+fn write_all<S: Store>(store: S, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> store::Result<S> {
+    let mut tables = Tables::new(store, types)?;
     for batch in ops {
         batch.into_iter().try_for_each(|op| tables.write(op))?;
     }

@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::common::run_to;
+use crate::support::synth::bolt::Layout;
+use crate::support::synth::history::{History, Plot};
+use crate::support::synth::write_bolt;
+use raftscope::entry::message_type::MessageTypes;
 use raftscope::ledger::{Ledger, LedgerError, SCHEMA_VERSION};
 use rusqlite::Connection;
 use tempfile::tempdir;
@@ -123,4 +128,41 @@ fn a_run_that_was_killed_leaves_the_ledger_as_it_was() {
         fs::remove_dir_all(&killed).unwrap();
         fs::create_dir(&killed).unwrap();
     }
+}
+
+#[test]
+fn what_a_killed_run_left_of_a_new_ledger_is_written_over_and_another_file_there_is_left() {
+    let dir = tempdir().unwrap();
+    let log = dir.path().join("raft.db");
+    write_bolt(&log, Layout::default(), &mut History::new(Plot { seed: 3, ..Plot::default() }), 1_500).unwrap();
+    let (db, new) = (dir.path().join("ledger.db"), dir.path().join("ledger.db-new"));
+    let (db_text, log) = (db.to_str().unwrap(), log.to_str().unwrap());
+    let run = |code| run_to(code, &["audit", "--exit-zero", "--quiet", "--db", db_text, log]);
+    fs::write(&new, "a list of what is new\n").unwrap();
+    let refused = run(2);
+    assert!(refused.stderr.contains("ledger.db-new"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&new).unwrap(), "a list of what is new\n");
+    // Its first page is empty until all others are written.
+    fs::write(&new, vec![0; 70_000]).unwrap();
+    run(0);
+    let whole: String =
+        Connection::open(&db).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+    assert_eq!(names(dir.path()), ["ledger.db", "raft.db"]);
+}
+
+#[test]
+fn a_new_ledger_is_held_while_it_is_written() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("ledger.db");
+    let writer = Ledger::open(&path).unwrap().writer(MessageTypes::new()).unwrap();
+    let error = Ledger::open(&path).unwrap_err();
+    assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
+    let mut ledger = writer.finish().unwrap();
+    let error = Ledger::open(&path).unwrap_err();
+    assert!(matches!(error, LedgerError::Busy { .. }), "{error}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    ledger.commit().unwrap();
+    assert!(!Ledger::open(&path).unwrap().is_fresh());
+    assert_eq!(names(dir.path()), ["ledger.db"]);
 }

@@ -77,3 +77,28 @@ fn a_run_that_is_killed_at_any_moment_costs_nothing_but_itself() {
     let beside: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(beside.len(), 3, "{beside:?}");
 }
+
+#[test]
+fn a_first_run_that_is_killed_leaves_no_ledger_or_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, db, whole) = (dir.path().join("raft.db"), dir.path().join("ledger.db"), dir.path().join("whole.db"));
+    write_bolt(&log, Layout::default(), &mut History::new(Plot { seed: 12, ..Plot::default() }), SECOND).unwrap();
+    let begun = Instant::now();
+    assert!(command(&whole, &log).status().unwrap().success());
+    let a_run = begun.elapsed();
+    let after = looked_at(&whole);
+    for part in 1..=9 {
+        let mut child = command(&db, &log).spawn().unwrap();
+        std::thread::sleep(a_run.mul_f64(f64::from(part) / 10.0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if std::fs::metadata(&db).is_ok_and(|file| file.len() > 0) {
+            assert_eq!(looked_at(&db), after, "killed after {part} tenths");
+            std::fs::remove_file(&db).unwrap();
+        }
+    }
+    assert!(command(&db, &log).status().unwrap().success());
+    assert_eq!(looked_at(&db), after);
+    let beside: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside.len(), 3, "{beside:?}");
+}
