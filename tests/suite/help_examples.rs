@@ -86,6 +86,24 @@ fn help_begins_with_three_worked_examples_that_work() {
 }
 
 #[test]
+fn the_manual_has_the_examples_of_the_help() {
+    for command in raftscope::cli::command().get_subcommands().map(clap::Command::get_name) {
+        if command == "help" {
+            continue;
+        }
+        let page = raftscope(["man", command]).expect_code(0).stdout;
+        let (_, section) = page.split_once(".SH EXAMPLES\n.nf\n").unwrap_or_else(|| panic!("{command}: {page}"));
+        let lines = section.strip_suffix(".fi\n").unwrap().lines();
+        let plain = |line: &str| line.replace("\\&", "").replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\");
+        let shown: Vec<String> = lines.map(plain).collect();
+        let help = raftscope::cli::command().find_subcommand(command).unwrap().get_before_help().unwrap().to_string();
+        let told: Vec<&str> = help.lines().skip(1).map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+        assert_eq!(shown, told, "{command}");
+        assert!(shown.len() >= 3, "{command}");
+    }
+}
+
+#[test]
 fn the_examples_of_every_command_work() {
     let help = raftscope(["--help"]).stdout;
     let commands = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| line.starts_with("  "));
