@@ -24,8 +24,9 @@ impl Ledger {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn unsure_up_to(&self, index: Index) -> Result<Unsure, LedgerError> {
-        let sql = "SELECT idx, outcome, detail FROM entry
-                    WHERE outcome IN ('undecodable', 'empty', 'unknown_type') AND idx <= ? ORDER BY idx";
+        // Each of these has a detail, which most entries have not, and that is quicker to see than a word.
+        let sql = "SELECT idx, outcome, detail FROM entry WHERE idx <= ? AND detail IS NOT NULL
+                    AND outcome IN ('undecodable', 'empty', 'unknown_type') ORDER BY idx";
         let mut unsure = Unsure::default();
         self.ask(|conn| {
             let mut statement = conn.prepare(sql)?;

@@ -108,8 +108,10 @@ impl Written {
 
 /// The rows of those names, each once.
 fn find<K: Clone + Eq + Hash, R>(names: &[K], row: impl Fn(&K) -> Option<R>) -> Rows<K, R> {
-    let mut seen: HashSet<&K, RandomState> = HashSet::default();
-    names.iter().filter(|name| seen.insert(name)).map(|name| (name.clone(), row(name))).collect()
+    let mut seen: HashSet<&K, RandomState> = HashSet::with_capacity_and_hasher(names.len(), RandomState::default());
+    let mut rows = Vec::with_capacity(names.len());
+    rows.extend(names.iter().filter(|name| seen.insert(name)).map(|name| (name.clone(), row(name))));
+    rows
 }
 
 impl State {
