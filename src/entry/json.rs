@@ -109,7 +109,7 @@ impl BodyWriter {
     ) -> Result<()> {
         self.spans.clear();
         self.measure(&mut Reader::new(bytes), 0)?;
-        let mut writer = Writer { bytes, spans: &self.spans, redactor, out };
+        let mut writer = Writer { bytes, spans: &self.spans, redactor, out, in_key: false };
         writer.value(&mut Cursor { reader: Reader::new(bytes), span: 0 }, place, form)
     }
 
@@ -121,7 +121,7 @@ impl BodyWriter {
         self.spans.clear();
         self.measure(&mut Reader::new(bytes), 0)?;
         let mut out = Vec::new();
-        let mut writer = Writer { bytes, spans: &self.spans, redactor, out: &mut out };
+        let mut writer = Writer { bytes, spans: &self.spans, redactor, out: &mut out, in_key: false };
         let key = writer.key(&mut Cursor { reader: Reader::new(bytes), span: 0 })?;
         Ok(String::from_utf8_lossy(&key).into_owned())
     }
@@ -184,6 +184,8 @@ struct Writer<'a, 'o> {
     spans: &'o [Span],
     redactor: &'o mut Redactor,
     out: &'o mut Vec<u8>,
+    /// What is written becomes a key.
+    in_key: bool,
 }
 
 impl<'a> Writer<'a, '_> {
@@ -271,12 +273,19 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// A key as it is printed: text as it is, a number in decimal, a job's key as `namespace.id`, anything else as JSON.
+    /// In what becomes a key itself, a key that is a container is its msgpack in base64: as JSON in a text in a text, it
+    /// would double with each level.
     fn key(&mut self, c: &mut Cursor<'a>) -> Result<Cow<'a, [u8]>> {
         let from = c.clone();
         let mut json = Vec::new();
         match c.reader.token()? {
             Token::Raw(raw) if std::str::from_utf8(raw).is_ok() => return Ok(Cow::Borrowed(raw)),
             Token::Raw(raw) => text::base64(&mut json, raw),
+            Token::Array(_) | Token::Map(_) if self.in_key => {
+                *c = from.clone();
+                self.skip(c)?;
+                text::base64(&mut json, from.reader.between(from.reader.position(), c.reader.position()));
+            }
             Token::Map(_) => {
                 let (mut namespace, mut id) = (None, None);
                 let mut fields = from.reader.clone();
@@ -310,7 +319,7 @@ impl<'a> Writer<'a, '_> {
 
     /// Writes the value at `c` into `out` instead of the output.
     fn nested(&mut self, c: &mut Cursor<'a>, out: &mut Vec<u8>) -> Result<()> {
-        let mut writer = Writer { bytes: self.bytes, spans: self.spans, redactor: self.redactor, out };
+        let mut writer = Writer { bytes: self.bytes, spans: self.spans, redactor: self.redactor, out, in_key: true };
         writer.value(c, Place::ROW, Form::Plain)
     }
 

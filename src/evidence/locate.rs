@@ -114,6 +114,22 @@ fn found(path: &Path) -> Result<Found, EvidenceError> {
     in_file(file, parent.map(|parent| Dir::Disk(parent.to_path_buf())), 0, Vec::new())
 }
 
+/// Finds the evidence in a file that is open already, or in bytes, with nothing beside it.
+///
+/// # Errors
+/// When it is no evidence.
+pub fn in_open_file(file: File) -> Result<Found, EvidenceError> {
+    in_file(file, None, 0, Vec::new())
+}
+
+/// Finds the evidence below a directory, which may be one in a parcel.
+///
+/// # Errors
+/// When nothing below it is evidence.
+pub fn in_open_dir(dir: &Dir) -> Result<Found, EvidenceError> {
+    in_dir(dir, Vec::new())
+}
+
 /// A sentence for a path that the system refuses.
 fn refused(path: &Path, error: io::Error) -> EvidenceError {
     let path = path.display().to_string();

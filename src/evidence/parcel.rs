@@ -27,6 +27,25 @@ const SUSPECT: u64 = 1 << 30;
 /// See [`SUSPECT`]. A gzip can expand some thousandfold, zstd and xz any number of times.
 const MOST_FOLD: u64 = 250;
 
+/// What unpacking an xz may ask for, in bytes: `xz -9` needs half of it, and a file can claim gigabytes. zstd's own limit is
+/// the same.
+const MOST_MEMORY: u64 = 128 << 20;
+
+/// True for a size that `stored` bytes cannot mean in a real log.
+fn is_suspect(size: u64, stored: u64) -> bool {
+    size > SUSPECT && size / MOST_FOLD > stored
+}
+
+/// The refusal of what [`is_suspect`].
+fn too_large() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!(
+            "it grows to more than {MOST_FOLD} times its size, as no log does; if it is yours, unpack it and give what comes out"
+        ),
+    )
+}
+
 /// How a file is packed, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
@@ -70,9 +89,19 @@ pub fn unpack(file: &File, packing: Packing, notes: &mut Vec<String>) -> Result<
         path: file.path().into(),
         detail: match error.kind() {
             io::ErrorKind::FileTooLarge => error.to_string(),
+            _ if asks_for_memory(&error) => format!(
+                "to unpack it takes more than {} MiB of memory; if it is yours, unpack it and give what comes out",
+                MOST_MEMORY >> 20
+            ),
             _ => format!("it cannot be unpacked: {error}; copy it again"),
         },
     })
+}
+
+/// True where an xz asks for more than [`MOST_MEMORY`].
+fn asks_for_memory(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<liblzma::stream::Error>());
+    inner == Some(&liblzma::stream::Error::MemLimit)
 }
 
 fn unpack_within(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::Result<File> {
@@ -80,7 +109,10 @@ fn unpack_within(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::
     let mut reader: Box<dyn Read> = match packing {
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
         Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(source)?),
-        Packing::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(source)),
+        Packing::Xz => {
+            let stream = liblzma::stream::Stream::new_stream_decoder(MOST_MEMORY, liblzma::stream::CONCATENATED)?;
+            Box::new(liblzma::bufread::XzDecoder::new_stream(source, stream))
+        }
         Packing::Tar => return Ok(file.clone()),
     };
     let mut spill = Spill::default();
@@ -90,13 +122,8 @@ fn unpack_within(file: &File, packing: Packing, notes: &mut Vec<String>) -> io::
             Ok(0) => break None,
             Ok(n) => {
                 spill.put(buf.get(..n).unwrap_or_default())?;
-                if spill.len > SUSPECT && spill.len / MOST_FOLD > file.len() {
-                    return Err(io::Error::new(
-                        io::ErrorKind::FileTooLarge,
-                        format!(
-                            "it grows to more than {MOST_FOLD} times its size, as no log does; if it is yours, unpack it and give what comes out"
-                        ),
-                    ));
+                if is_suspect(spill.len, file.len()) {
+                    return Err(too_large());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -215,6 +242,7 @@ pub fn open_tar(file: &File, notes: &mut Vec<String>) -> io::Result<Parcel> {
     let mut files = BTreeMap::new();
     let mut archive = tar::Archive::new(file.reader());
     let mut damage = None;
+    let mut claimed = 0_u64;
     for entry in archive.entries_with_seek()? {
         let mut entry = match entry {
             Ok(entry) => entry,
@@ -235,6 +263,14 @@ pub fn open_tar(file: &File, notes: &mut Vec<String>) -> io::Result<Parcel> {
         let Some(path) = path else { continue };
         let name = format!("{}/{path}", file.path());
         let (start, len) = (entry.raw_file_position(), entry.size());
+        // Files with holes claim a size that nothing stands for; what is as large as it says is read in place.
+        if holes.is_some() || kind.is_gnu_sparse() {
+            claimed = holes.as_ref().map_or(len, |holes| holes.size).saturating_add(claimed);
+            if is_suspect(claimed, file.len()) {
+                damage = Some(format!("with the holes in {path} {}", too_large()));
+                break;
+            }
+        }
         let inner = match holes {
             Some(holes) => holes.fill(&name, &file.part(&name, start, len))?,
             None if kind.is_gnu_sparse() => keep_what_is_there(&name, &mut entry, len)?,
@@ -419,6 +455,38 @@ mod tests {
         let parcel = open_tar(&file, &mut Vec::new()).unwrap();
         let read = content_of(&parcel.files["wal/a"]);
         assert_eq!((read.len(), &read[999..1004], read[69_999]), (70_000, &b"\0xyz\0"[..], b'!'));
+    }
+
+    #[test]
+    fn holes_that_no_log_has_are_not_made() {
+        let mut builder = tar::Builder::new(Vec::new());
+        let pax =
+            [("GNU.sparse.major", "1"), ("GNU.sparse.name", "raft.db"), ("GNU.sparse.realsize", "9000000000000000")];
+        builder.append_pax_extensions(pax.map(|(key, value)| (key, value.as_bytes()))).unwrap();
+        let mut header = tar::Header::new_ustar();
+        header.set_size(512);
+        header.set_cksum();
+        builder.append_data(&mut header, "GNUSparseFile.0/a", &[b'0'; 512][..]).unwrap();
+        let mut notes = Vec::new();
+        let file = File::from_memory("case", builder.into_inner().unwrap());
+        assert!(open_tar(&file, &mut notes).unwrap().files.is_empty());
+        assert!(notes[0].contains("with the holes in raft.db it grows to more than 250 times"), "{notes:?}");
+    }
+
+    #[test]
+    fn an_xz_that_asks_for_gigabytes_of_memory_is_refused() {
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        xz.write_all(b"log").unwrap();
+        let mut bytes = xz.finish().unwrap();
+        // The first block's header: its size, flags, the filter and the size of its dictionary, then zeros and a sum.
+        let end = 12 + usize::from(bytes[12]) * 4;
+        let at = 12 + bytes[12..end].iter().position(|byte| *byte == 0x21).unwrap() + 2;
+        bytes[at] = 39;
+        let mut sum = flate2::Crc::new();
+        sum.update(&bytes[12..end]);
+        bytes[end..end + 4].copy_from_slice(&sum.sum().to_le_bytes());
+        let error = unpack(&File::from_memory("case", bytes), Packing::Xz, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("it takes more than 128 MiB of memory"), "{error}");
     }
 
     #[test]

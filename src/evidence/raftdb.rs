@@ -154,23 +154,58 @@ impl View {
         self.unreadable("a server writes to it faster than it can be read; give a copy made by `nomad operator snapshot save` or of the stopped server".into())
     }
 
-    /// The first good entry from one end of the log.
-    fn end(&self, direction: Direction) -> Result<Option<Index>, WalkError> {
-        let mut found = None;
-        let Some(root) = self.logs else { return Ok(None) };
+    /// The first good entry from one end of the log, and whether damage was met up to the end of its page, where entries
+    /// need not be in order.
+    fn end(&self, direction: Direction) -> Result<(Option<Index>, bool), WalkError> {
+        let mut found: Option<(u64, Index)> = None;
+        let mut damaged = false;
+        let Some(root) = self.logs else { return Ok((None, false)) };
         let walked = self.walk(&mut self.pager(Shape::LOOKUP), root, None, direction, &mut |met| match met {
-            Met::Item(item) => match judge(&item) {
-                Ok(record) if item.in_bounds => {
-                    found = Some(record.index);
-                    ControlFlow::Break(())
+            Met::Item(item) => match (judge(&item), found) {
+                (_, Some((page, _))) if page != item.page => ControlFlow::Break(()),
+                (Ok(record), before) if item.in_bounds => {
+                    let best = before.map_or(record.index, |(_, before)| match direction {
+                        Direction::Forward => before.min(record.index),
+                        Direction::Backward => before.max(record.index),
+                    });
+                    found = Some((item.page, best));
+                    ControlFlow::Continue(())
                 }
-                _ => ControlFlow::Continue(()),
+                _ => {
+                    damaged = true;
+                    ControlFlow::Continue(())
+                }
             },
-            Met::Lost(_) => ControlFlow::Continue(()),
+            Met::Lost(_) => {
+                damaged = true;
+                ControlFlow::Continue(())
+            }
         });
         match walked {
             // A root that cannot be used is told by the first scan.
-            Ok(()) | Err(WalkError::Root(_)) => Ok(found),
+            Ok(()) | Err(WalkError::Root(_)) => Ok((found.map(|(_, index)| index), damaged)),
+            Err(WalkError::Changed) => Err(WalkError::Changed),
+        }
+    }
+
+    /// The first and the last good entry of the log. A page that two branches lead to belongs to the one that is met
+    /// first, so that behind damage the end is where a walk from the front comes to it.
+    fn bounds(&self) -> Result<Option<(Index, Index)>, WalkError> {
+        let (first, _) = self.end(Direction::Forward)?;
+        let (mut last, damaged) = self.end(Direction::Backward)?;
+        let (Some(root), Some(start), true) = (self.logs, last.or(first), damaged) else { return Ok(first.zip(last)) };
+        let from = start.0.to_be_bytes();
+        let walked = self.walk(&mut self.pager(Shape::WALK), root, Some(&from), Direction::Forward, &mut |met| {
+            if let Met::Item(item) = met
+                && item.in_bounds
+                && let Ok(record) = judge(&item)
+            {
+                last = last.max(Some(record.index));
+            }
+            ControlFlow::Continue(())
+        });
+        match walked {
+            Ok(()) | Err(WalkError::Root(_)) => Ok(first.zip(last)),
             Err(WalkError::Changed) => Err(WalkError::Changed),
         }
     }
@@ -231,7 +266,7 @@ impl RaftDb {
     fn try_open(bolt: Bolt) -> Result<Self, Failure> {
         let (view, mut notes) = View::of(bolt)?;
         let stable = view.stable(&mut notes)?;
-        let bounds = view.end(Direction::Forward)?.zip(view.end(Direction::Backward)?);
+        let bounds = view.bounds()?;
         let lookups = Mutex::new(Lookups { pager: view.pager(Shape::LOOKUP), view: view.clone() });
         Ok(RaftDb { opened: view, bounds, stable, lookups, notes })
     }
@@ -278,7 +313,7 @@ impl RaftDb {
         let wanted = self.bounds.map_or(0, |(first, _)| first.0).max(start);
         let gone = |first: Option<Index>| first.is_none_or(|first| first.0 > wanted);
         let past_the_end = self.bounds.is_none_or(|(_, last)| wanted > last.0);
-        if !past_the_end && view.end(Direction::Forward).is_ok_and(gone) {
+        if !past_the_end && view.end(Direction::Forward).is_ok_and(|(first, _)| gone(first)) {
             return Err(view.rewritten(wanted));
         }
         Ok(())
@@ -385,7 +420,10 @@ impl Log for RaftDb {
                     };
                     ControlFlow::Break(())
                 }
-                Met::Item(item) if item.in_bounds && item.key > &key[..] => ControlFlow::Break(()),
+                // A damaged key says nothing of what comes behind it.
+                Met::Item(item) if item.in_bounds && item.key > &key[..] && judge(&item).is_ok() => {
+                    ControlFlow::Break(())
+                }
                 Met::Item(_) => ControlFlow::Continue(()),
                 Met::Lost(lost) => {
                     found = Err(lost.reason);

@@ -185,7 +185,7 @@ pub fn of(store: &Store, mut notes: Vec<String>) -> Window {
         window.first_index = bounds.map(|(first, _)| first);
         window.last_index = bounds.map(|(_, last)| last);
         window.terms = term_spans(log, &mut notes);
-        let few = bounds.is_some_and(|(first, last)| last.0 - first.0 < FEW);
+        let few = bounds.is_some_and(|(first, last)| last.0.saturating_sub(first.0) < FEW);
         window.servers = find_servers(log, &window.terms, few || window.size.is_some_and(|size| size <= SMALL));
     }
     window.notes = notes;

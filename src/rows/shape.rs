@@ -272,7 +272,7 @@ fn read_struct(shape: &Struct, pairs: u32, r: &mut Reader<'_>, depth: usize) -> 
     // Entries have their fields sorted, so the next one is looked for where the last was found.
     let mut next = 0;
     for _ in 0..pairs {
-        let key = raw_key(r, depth + 1)?;
+        let key = raw_key(r, depth + 1, false)?;
         match shape.find(&key, &mut next) {
             Some(at) => {
                 let Some(field) = shape.fields.get(at) else { continue };
@@ -318,6 +318,11 @@ impl Struct {
 }
 
 fn read_any(r: &mut Reader<'_>, depth: usize) -> Result<Value> {
+    read_free(r, depth, false)
+}
+
+/// A value without a shape, which may become a map's key.
+fn read_free(r: &mut Reader<'_>, depth: usize, in_key: bool) -> Result<Value> {
     if depth > MAX_DEPTH {
         return Err(DecodeError::Depth { at: r.position() });
     }
@@ -339,15 +344,16 @@ fn read_any(r: &mut Reader<'_>, depth: usize) -> Result<Value> {
         Token::Array(n) => {
             let mut items = Vec::new();
             for _ in 0..n {
-                items.push(read_any(r, depth + 1)?);
+                items.push(read_free(r, depth + 1, in_key)?);
             }
             Value::List(items)
         }
         Token::Map(n) => {
             let mut object = Object::default();
             for _ in 0..n {
-                let key = key(r, depth + 1)?;
-                object.push(Cow::Owned(key), read_any(r, depth + 1)?);
+                let key = raw_key(r, depth + 1, in_key)?;
+                let key = String::from_utf8_lossy(&key).into_owned();
+                object.push(Cow::Owned(key), read_free(r, depth + 1, in_key)?);
             }
             object.sort();
             Value::Object(object)
@@ -355,19 +361,25 @@ fn read_any(r: &mut Reader<'_>, depth: usize) -> Result<Value> {
     })
 }
 
-/// A map's key as its bytes; one that is no text as it would be printed.
-fn raw_key<'a>(r: &mut Reader<'a>, depth: usize) -> Result<Cow<'a, [u8]>> {
-    let mut ahead = r.clone();
-    if let Token::Raw(raw) = ahead.token()? {
-        *r = ahead;
-        return Ok(Cow::Borrowed(raw));
+/// A map's key as its bytes; one that is no text as it would be printed. In what becomes a key itself, one that is a
+/// container is its msgpack in base64: as JSON in a text in a text, it would double with each level.
+fn raw_key<'a>(r: &mut Reader<'a>, depth: usize, in_key: bool) -> Result<Cow<'a, [u8]>> {
+    let (start, mut ahead) = (r.position(), r.clone());
+    match ahead.token()? {
+        Token::Raw(raw) => {
+            *r = ahead;
+            Ok(Cow::Borrowed(raw))
+        }
+        Token::Array(_) | Token::Map(_) if in_key => {
+            r.skip()?;
+            Ok(Cow::Owned(STANDARD.encode(r.between(start, r.position())).into_bytes()))
+        }
+        _ => Ok(Cow::Owned(read_free(r, depth, true)?.to_json())),
     }
-    let json = read_any(r, depth)?.to_json();
-    Ok(Cow::Owned(json))
 }
 
 fn key(r: &mut Reader<'_>, depth: usize) -> Result<String> {
-    Ok(String::from_utf8_lossy(&raw_key(r, depth)?).into_owned())
+    Ok(String::from_utf8_lossy(&raw_key(r, depth, false)?).into_owned())
 }
 
 /// A duration in nanoseconds as Go's `String` prints it, `""` for none (state-rows.md 1.3).

@@ -39,6 +39,9 @@ mod evidence_tail;
 mod evidence_timelines;
 mod evidence_untouched;
 mod evidence_wal_damage;
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz_targets;
+mod fuzzed;
 #[cfg(unix)]
 mod help_examples;
 mod investigation;

@@ -357,7 +357,7 @@ impl Pager {
         }
         let len = self.chunks.file().len();
         match id.checked_mul(self.page_size) {
-            Some(offset) if offset + HEADER_SIZE <= len => self.load(id, offset, None),
+            Some(offset) if offset.saturating_add(HEADER_SIZE) <= len => self.load(id, offset, None),
             _ => Err(PageError::CutOff { id, len }),
         }
     }

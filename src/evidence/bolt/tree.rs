@@ -233,13 +233,14 @@ impl Walk<'_> {
     }
 
     fn push(&mut self, page: Page, lower: Bound, upper: Bound) {
-        let mut done = 0;
-        if let (Some(from), false) = (self.from, page.is_leaf()) {
-            // The last child that begins at or below the start holds it, if any does.
-            let start = (0..page.count()).rev().find(|&i| page.branch(i).0.is_some_and(|key| key <= from));
-            done = start.unwrap_or(0);
+        let mut frame = Frame { page, done: 0, stepped_back: false, lower, upper };
+        if let (Some(from), false) = (self.from, frame.page.is_leaf()) {
+            // The last child that begins at or below the start holds it, if any does. A key out of order tells nothing.
+            let begins =
+                |&i: &usize| frame.page.branch(i).0.is_some_and(|key| key <= from) && frame.separator(i).is_some();
+            frame.done = (0..frame.page.count()).rev().find(begins).unwrap_or(0);
         }
-        self.stack.push(Frame { page, done, stepped_back: false, lower, upper });
+        self.stack.push(frame);
     }
 
     fn branch(&mut self) {

@@ -23,18 +23,46 @@ const MOST_LAYERS: usize = 4;
 /// # Errors
 /// As [`crate::evidence::open`], where there is no bolt file to carve either.
 pub fn open(path: &Path) -> Result<(Evidence, Option<Carver>), EvidenceError> {
-    let error = match locate::locate(path) {
-        Ok(found) => {
-            let carver = match &found.store {
-                Store::RaftDb(db) => Some(Carver(Source::Pages(Box::new(Pages::of(db.bolt(), db.whole_pages()))))),
-                Store::Wal(wal) => Some(Carver(Source::Segments(Segments::of(wal)))),
-                _ => None,
-            };
-            return Ok((opened(found), carver));
-        }
-        Err(error) => error,
+    match locate::locate(path) {
+        Ok(found) => Ok(with_carver(found)),
+        Err(error) => lost(bolt_file(path), error),
+    }
+}
+
+/// As [`open`], of a file that is open already, or of bytes in memory, with nothing beside it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_file(file: File) -> Result<(Evidence, Option<Carver>), EvidenceError> {
+    match locate::in_open_file(file.clone()) {
+        Ok(found) => Ok(with_carver(found)),
+        Err(error) => lost(unpacked(file), error),
+    }
+}
+
+/// As [`open`], of a directory, which may be one in a parcel.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_dir(dir: &Dir) -> Result<(Evidence, Option<Carver>), EvidenceError> {
+    match locate::in_open_dir(dir) {
+        Ok(found) => Ok(with_carver(found)),
+        Err(error) => lost(raft_db_below(dir), error),
+    }
+}
+
+fn with_carver(found: Found) -> (Evidence, Option<Carver>) {
+    let carver = match &found.store {
+        Store::RaftDb(db) => Some(Carver(Source::Pages(Box::new(Pages::of(db.bolt(), db.whole_pages()))))),
+        Store::Wal(wal) => Some(Carver(Source::Segments(Segments::of(wal)))),
+        _ => None,
     };
-    let Some(file) = bolt_file(path) else { return Err(error) };
+    (opened(found), carver)
+}
+
+/// What can be had of a bolt file whose log cannot be read, for which `error` says why.
+fn lost(file: Option<File>, error: EvidenceError) -> Result<(Evidence, Option<Carver>), EvidenceError> {
+    let Some(file) = file else { return Err(error) };
     let carver = match Bolt::open(file.clone()) {
         Ok(bolt) => Some(Pages::of(&bolt, WholePages::default())),
         Err(_) => Pages::probed(file.clone())?,
@@ -56,7 +84,11 @@ fn bolt_file(path: &Path) -> Option<File> {
     if path.is_dir() {
         return raft_db_below(&Dir::Disk(path.to_path_buf()));
     }
-    let mut file = File::open(path).ok()?;
+    unpacked(File::open(path).ok()?)
+}
+
+/// The file that may be a bolt file in what a file is packed in.
+fn unpacked(mut file: File) -> Option<File> {
     for _ in 0..MOST_LAYERS {
         let head = file.read_up_to(0, 4096).ok()?;
         file = match parcel::packing(&head) {

@@ -19,7 +19,7 @@ use crate::types::{Index, Term};
 use pages::Pages;
 use segments::Segments;
 
-pub use find::open;
+pub use find::{open, open_dir, open_file};
 
 /// So many entries are ordered at a time; with more, the file is read again for each lot.
 const LOT: usize = 200_000;

@@ -177,7 +177,7 @@ impl Segment {
             let (count, detail) = match self.batch(at, next) {
                 Frames::End => break,
                 Frames::Batch(batch) if batch.good => {
-                    next += batch.entries.len() as u64;
+                    next = next.saturating_add(batch.entries.len() as u64);
                     table.entries.extend(batch.entries);
                     table.sealed |= batch.sealed;
                     at = batch.end;
@@ -190,7 +190,7 @@ impl Segment {
             // Lost in part: go on at the next batch whose sum fits and whose entries say who they are.
             match self.next_good(at, next) {
                 Some((start, index)) => {
-                    broken.last = Some(index - 1);
+                    broken.last = index.checked_sub(1);
                     if broken.last >= Some(broken.first) {
                         table.broken.push(broken);
                     }
@@ -198,7 +198,7 @@ impl Segment {
                 }
                 None => {
                     if count > 0 {
-                        broken.last = Some(next + count - 1);
+                        broken.last = Some(next.saturating_add(count - 1));
                     }
                     table.rest = Some(broken);
                     break;
@@ -228,9 +228,10 @@ impl Segment {
             match kind {
                 0 if value == 0 && at == start.max(HEADER_SIZE) => return Frames::End,
                 0 if value == 0 => return Frames::Broken(count, "it was never finished".into()),
-                ENTRY if value <= LARGEST_ENTRY => {
-                    batch.entries.push(Place { index: next + count, offset: payload, len: value });
-                }
+                ENTRY if value <= LARGEST_ENTRY => match next.checked_add(count) {
+                    Some(index) => batch.entries.push(Place { index, offset: payload, len: value }),
+                    None => return Frames::Broken(count, format!("the index of the entry at byte {at} is too large")),
+                },
                 INDEX => batch.sealed = true,
                 COMMIT => {
                     batch.end = payload;
