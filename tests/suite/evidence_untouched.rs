@@ -106,7 +106,7 @@ fn watch(path: &Path) {
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(stderr.any(|line| line.unwrap().contains("waiting for new entries")));
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    crate::support::run::interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
+use crate::support::run::interrupt;
 use crate::support::synth::bolt::{Db, Layout, Transaction};
 use crate::support::synth::history::{Entry, History, LogType, Plot};
 use crate::support::synth::{put, write_bolt, write_entries};
@@ -45,7 +46,7 @@ impl Watch {
 
     /// Presses Ctrl-C; the findings that were not read yet.
     fn end(mut self) -> Vec<Value> {
-        assert!(Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap().success());
+        interrupt(&self.child);
         let (mut rest, mut words) = (String::new(), String::new());
         self.stdout.read_to_string(&mut rest).unwrap();
         self.stderr.read_to_string(&mut words).unwrap();

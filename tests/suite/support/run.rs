@@ -72,6 +72,15 @@ where
     output
 }
 
+/// Sends a child what Ctrl-C sends. By the shell, which has `kill` built in: the program of that name is not on every
+/// system.
+#[cfg(unix)]
+#[track_caller]
+pub fn interrupt(child: &std::process::Child) {
+    let line = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success(), "{line}");
+}
+
 /// What a run cost, beside what it gave.
 pub struct Cost {
     /// What it gave; what it printed was read as it came.
