@@ -12,12 +12,10 @@ mod insert;
 pub mod kept;
 mod new_file;
 mod ops;
-mod pages;
 pub mod query;
 mod rows;
 mod shown;
 mod spans;
-mod store;
 mod tables;
 mod texts;
 pub mod writer;
@@ -66,7 +64,7 @@ impl Ledger {
         let conn = Connection::open_in_memory().map_err(|e| LedgerError::sqlite(&name, e))?;
         let ledger = Ledger { conn, name, fresh: true, path: None, place: None };
         ledger.ask(|conn| conn.execute_batch("BEGIN"))?;
-        ledger.create()?;
+        ledger.ask(create)?;
         Ok(ledger)
     }
 
@@ -79,7 +77,7 @@ impl Ledger {
         let (conn, fresh) = file::open(path, &name)?;
         let ledger = Ledger { conn, name, fresh, path: Some(path.to_owned()), place: None };
         if fresh {
-            ledger.create()?;
+            ledger.ask(create)?;
         }
         Ok(ledger)
     }
@@ -90,15 +88,6 @@ impl Ledger {
     /// When it is something else.
     pub fn may_replace(path: &Path) -> Result<(), LedgerError> {
         file::may_replace(path, &path.display().to_string())
-    }
-
-    fn create(&self) -> Result<(), LedgerError> {
-        self.ask(|conn| {
-            let tables = SCHEMA.split(INDEXES).next().unwrap_or_default();
-            conn.execute_batch(tables)?;
-            conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-            conn.pragma_update(None, "user_version", SCHEMA_VERSION)
-        })
     }
 
     /// True when this run makes the ledger: it knows no entry yet.
@@ -146,4 +135,12 @@ impl Ledger {
     fn ask<'l, T>(&'l self, work: impl FnOnce(&'l Connection) -> rusqlite::Result<T>) -> Result<T, LedgerError> {
         work(&self.conn).map_err(|e| LedgerError::sqlite(&self.name, e))
     }
+}
+
+/// Makes the tables and marks the file as a ledger.
+fn create(conn: &Connection) -> rusqlite::Result<()> {
+    let tables = SCHEMA.split(INDEXES).next().unwrap_or_default();
+    conn.execute_batch(tables)?;
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    conn.pragma_update(None, "user_version", SCHEMA_VERSION)
 }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use rusqlite::Result;
+
+use super::insert::Insert;
 use super::shown::Facts;
-use super::store::{Columns, Result, Span, SpanRow};
+use super::spans::SpanRow;
 use crate::fsm::id::Word;
 use crate::fsm::outcome::CountMove;
 use crate::fsm::row::{Children, GroupSummary};
@@ -32,13 +35,12 @@ impl SpanRow for CountRow {
     const INSERT: &'static str = "INSERT INTO count_change
         (id, idx, until_idx, namespace, parent, child, old_status, new_status, pending, running, dead)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    const SPAN: Span = Span::Count;
 
     fn idx(&self) -> i64 {
         self.idx
     }
 
-    fn values(&self, out: &mut impl Columns) -> Result<()> {
+    fn values(&self, out: &mut Insert<'_>) -> Result<()> {
         out.word(Some(&self.parent.namespace))?;
         out.word(Some(&self.parent.id))?;
         match &self.moved {
@@ -55,13 +57,9 @@ impl SpanRow for CountRow {
         }
         counters(out, self.children)
     }
-
-    fn name(&self) -> Option<&Arc<str>> {
-        Some(&self.parent.id)
-    }
 }
 
-fn counters(out: &mut impl Columns, children: Option<Children>) -> Result<()> {
+fn counters(out: &mut Insert<'_>, children: Option<Children>) -> Result<()> {
     let counters = children.map_or([None; 3], |c| c.as_array().map(Some));
     counters.into_iter().try_for_each(|n| out.int(n))
 }
@@ -108,13 +106,12 @@ impl SpanRow for JobRow {
         (id, idx, until_idx, namespace, job, parent, type, version, stop, old_status, status, pending, running, dead,
          groups, in_timeline, from_snapshot)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    const SPAN: Span = Span::Job;
 
     fn idx(&self) -> i64 {
         self.idx
     }
 
-    fn values(&self, out: &mut impl Columns) -> Result<()> {
+    fn values(&self, out: &mut Insert<'_>) -> Result<()> {
         let facts = self.facts.as_ref();
         out.word(Some(&self.key.namespace))?;
         out.text(Some(&self.key.id))?;
@@ -144,23 +141,18 @@ impl SpanRow for GroupRow {
     const INSERT: &'static str = "INSERT INTO group_change
         (id, idx, until_idx, namespace, job, task_group, queued, complete, failed, running, starting, lost, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    const SPAN: Span = Span::Group;
 
     fn idx(&self) -> i64 {
         self.idx
     }
 
-    fn values(&self, out: &mut impl Columns) -> Result<()> {
+    fn values(&self, out: &mut Insert<'_>) -> Result<()> {
         out.word(Some(&self.key.namespace))?;
         out.text(Some(&self.key.id))?;
         out.word(Some(&self.group))?;
         let GroupSummary { queued, complete, failed, running, starting, lost, unknown } = self.numbers;
         out.int(queued)?;
         [complete, failed, running, starting, lost, unknown].into_iter().try_for_each(|n| out.int(Some(n)))
-    }
-
-    fn name(&self) -> Option<&Arc<str>> {
-        Some(&self.key.id)
     }
 }
 

@@ -1,20 +1,22 @@
 //! What is handed over, as rows of every table, on the thread that writes.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Result, params};
 
+use super::insert::Insert;
 use super::ops::{EntryRow, ImageRow, Op};
 use super::rows::{CountRow, GroupRow, JobRow};
 use super::spans::Spans;
-use super::store::{Columns, Result, Row, Slot, Store};
-use super::texts::Texts;
+use super::texts::{EntryTexts, Texts};
 use crate::entry::message_type::MessageTypes;
 
 /// Every table, each with what it needs to be written.
-pub(super) struct Tables<S> {
-    store: S,
-    counts: Spans<CountRow>,
-    jobs: Spans<JobRow>,
-    groups: Spans<GroupRow>,
+pub(super) struct Tables<'c> {
+    conn: &'c Connection,
+    entries: Insert<'c>,
+    images: Insert<'c>,
+    counts: Spans<'c, CountRow>,
+    jobs: Spans<'c, JobRow>,
+    groups: Spans<'c, GroupRow>,
     term: Option<TermSpan>,
     ended_terms: Vec<TermSpan>,
     texts: Texts,
@@ -28,66 +30,68 @@ struct TermSpan {
     entries: i64,
 }
 
-impl<S: Store> Tables<S> {
+impl<'c> Tables<'c> {
     /// Goes on behind what is there; `types` names the message types.
-    pub(super) fn new(store: S, types: MessageTypes) -> Result<Self> {
-        let conn = store.conn();
+    pub(super) fn new(conn: &'c Connection, types: MessageTypes) -> Result<Self> {
         Ok(Tables {
+            conn,
+            entries: Insert::new(conn, EntryTexts::INSERT)?,
+            images: Insert::new(conn, PackedImage::INSERT)?,
             counts: Spans::new(conn)?,
             jobs: Spans::new(conn)?,
             groups: Spans::new(conn)?,
             term: last_term(conn)?,
             ended_terms: Vec::new(),
             texts: Texts::new(types),
-            store,
         })
     }
 
     /// Writes one thing.
     pub(super) fn write(&mut self, op: Op) -> Result<()> {
-        let store = &mut self.store;
         match op {
             Op::Entry(row) => {
-                store.add(row.idx, &self.texts.of(&row))?;
+                self.texts.of(&row).values(&mut self.entries)?;
+                self.entries.run()?;
                 self.note_term(&row);
                 Ok(())
             }
-            Op::Count(row) => self.counts.begin(row, None, store),
-            Op::EndCount { id, idx } => self.counts.end(id, idx, store),
+            Op::Count(row) => self.counts.begin(row, None),
+            Op::EndCount { id, idx } => self.counts.end(id, idx),
             Op::Job(row) => {
                 let until = row.is_end().then_some(row.idx);
-                self.jobs.begin(row, until, store)
+                self.jobs.begin(row, until)
             }
-            Op::EndJob { id, idx } => self.jobs.end(id, idx, store),
-            Op::Group(row) => self.groups.begin(row, None, store),
-            Op::EndGroup { id, idx } => self.groups.end(id, idx, store),
+            Op::EndJob { id, idx } => self.jobs.end(id, idx),
+            Op::Group(row) => self.groups.begin(row, None),
+            Op::EndGroup { id, idx } => self.groups.end(id, idx),
             Op::Snapshot(row) => {
                 let insert = "INSERT INTO snapshot (idx, term, role, differences) VALUES (?, ?, ?, ?)";
-                store.conn().execute(insert, params![row.idx, row.term, row.role, row.differences])?;
+                self.conn.execute(insert, params![row.idx, row.term, row.role, row.differences])?;
                 Ok(())
             }
             Op::Image(row) => {
                 // The last run's end is in the rows of this one.
-                store.drop_last_image()?;
-                store.add(row.idx, &PackedImage::of(&row))
+                self.conn.execute("DELETE FROM image WHERE NOT stays", [])?;
+                PackedImage::of(&row).values(row.idx, &mut self.images)?;
+                self.images.run()
             }
         }
     }
 
-    /// Writes what waits.
-    pub(super) fn finish(mut self) -> Result<S> {
-        self.jobs.flush(&mut self.store)?;
-        self.groups.flush(&mut self.store)?;
-        self.counts.flush(&mut self.store)?;
+    /// Writes what waits, and in `meta` which entries the database has.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.jobs.flush()?;
+        self.groups.flush()?;
+        self.counts.flush()?;
         self.ended_terms.extend(self.term.take());
-        let conn = self.store.conn();
         let insert = "INSERT OR REPLACE INTO term_span (first_idx, last_idx, term, entries) VALUES (?, ?, ?, ?)";
-        let mut insert = conn.prepare(insert)?;
+        let mut insert = self.conn.prepare(insert)?;
         for span in &self.ended_terms {
             insert.execute(params![span.first, span.last, span.term, span.entries])?;
         }
-        drop(insert);
-        Ok(self.store)
+        let bounds = "INSERT OR REPLACE INTO meta (key, value)
+                      SELECT 'first_idx', min(idx) FROM entry UNION ALL SELECT 'last_idx', max(idx) FROM entry";
+        self.conn.execute(bounds, []).map(drop)
     }
 
     fn note_term(&mut self, row: &EntryRow) {
@@ -101,13 +105,6 @@ impl<S: Store> Tables<S> {
             }
         }
     }
-}
-
-/// Notes in `meta` which entries a database has.
-pub(super) fn write_bounds(conn: &Connection) -> rusqlite::Result<()> {
-    let bounds = "INSERT OR REPLACE INTO meta (key, value)
-                  SELECT 'first_idx', min(idx) FROM entry UNION ALL SELECT 'last_idx', max(idx) FROM entry";
-    conn.execute(bounds, []).map(drop)
 }
 
 /// A row of `image` as it is kept.
@@ -127,12 +124,14 @@ impl PackedImage {
     }
 }
 
-impl Row for PackedImage {
+impl PackedImage {
+    /// Inserts all columns in their order.
     const INSERT: &'static str =
         "INSERT OR REPLACE INTO image (idx, term, from_idx, stays, state, audit) VALUES (?, ?, ?, ?, ?, ?)";
-    const SLOT: Slot = Slot::Image;
 
-    fn values(&self, out: &mut impl Columns) -> Result<()> {
+    /// Binds the values of all columns; `idx` is the row's key.
+    fn values(&self, idx: i64, out: &mut Insert<'_>) -> Result<()> {
+        out.int(Some(idx))?;
         out.int(Some(self.term))?;
         out.int(self.from_idx)?;
         out.int(Some(self.stays.into()))?;

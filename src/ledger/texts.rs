@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use rusqlite::Result;
 
+use super::insert::Insert;
 use super::ops::EntryRow;
-use super::store::{Columns, Result, Row, Slot};
 use crate::entry::message_type::MessageTypes;
 use crate::evidence::LogType;
 
@@ -49,14 +50,16 @@ impl Texts {
     }
 }
 
-impl Row for EntryTexts<'_> {
-    const INSERT: &'static str =
+impl EntryTexts<'_> {
+    /// Inserts all columns in their order.
+    pub(super) const INSERT: &'static str =
         "INSERT INTO entry (idx, term, log_type, type, bytes, appended_at, outcome, detail, hash)
                                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    const SLOT: Slot = Slot::Entry;
 
-    fn values(&self, out: &mut impl Columns) -> Result<()> {
+    /// Binds the values of all columns.
+    pub(super) fn values(&self, out: &mut Insert<'_>) -> Result<()> {
         let row = self.row;
+        out.int(Some(row.idx))?;
         out.int(Some(row.term))?;
         match row.log_type {
             LogType::Command => out.word(Some(COMMAND))?,

@@ -10,11 +10,10 @@ use crc64fast::Digest;
 use rusqlite::Connection;
 
 use super::changes::Changes;
-use super::new_file::{self, NewFile, Place};
+use super::new_file::Place;
 use super::ops::{EntryRow, ImageRow, Op, Ops, SnapshotRow};
 use super::rows::int;
-use super::store::{self, Failure, Inserts, Store};
-use super::tables::{self, Tables};
+use super::tables::Tables;
 use super::{Ledger, LedgerError};
 use crate::entry::message_type::MessageTypes;
 use crate::entry::split;
@@ -29,19 +28,20 @@ const QUEUE: usize = 8;
 /// The last index that the ledger knows of.
 const KNOWN: &str = "SELECT coalesce((SELECT max(idx) FROM entry), (SELECT max(idx) FROM snapshot), -1)";
 
-/// What comes of the writing: the ledger, whether its indexes are still to be made, and its place while it is a new one.
-type Written = store::Result<(Connection, bool, Option<Place>)>;
-
 /// Writes what a replay tells into a ledger. A failure ends the replay and is told by
 /// [`Writer::finish`].
 pub struct Writer {
     changes: Changes,
     ops: Ops,
-    thread: JoinHandle<Written>,
+    thread: JoinHandle<rusqlite::Result<Connection>>,
     /// What is written already; entries up to here are not written again.
     known: i64,
     name: String,
     path: Option<PathBuf>,
+    /// The indexes are still to be made.
+    fresh: bool,
+    /// Where it belongs, while it is a new one.
+    place: Option<Place>,
 }
 
 impl Writer {
@@ -50,19 +50,16 @@ impl Writer {
         let known = ledger.ask(|conn| conn.query_row(KNOWN, [], |row| row.get(0)))?;
         let Ledger { conn, name, fresh, path, place } = ledger;
         let (sender, receiver) = sync_channel(QUEUE);
-        let sqlite = |e| LedgerError::sqlite(&name, e);
-        // The rows of a new file need not go through SQLite.
-        let target = match &path {
+        let (conn, place) = match &path {
             Some(path) if fresh && place.is_none() => {
-                let few = new_file::few_tables(&conn).map_err(sqlite)?;
-                let (place, file) = Place::of(conn, path, &name)?;
-                Target::New(Box::new(NewFile::new(file, few)), place)
+                let (conn, place) = Place::of(conn, path, &name)?;
+                (conn, Some(place))
             }
-            _ => Target::Sqlite { conn, fresh, place },
+            _ => (conn, place),
         };
-        let thread = thread::Builder::new().name("ledger".into()).spawn(move || write(target, types, &receiver));
+        let thread = thread::Builder::new().name("ledger".into()).spawn(move || write(conn, types, &receiver));
         let thread = thread.map_err(|source| LedgerError::Io { file: name.clone(), source })?;
-        Ok(Writer { changes, ops: Ops::new(sender), thread, known, name, path })
+        Ok(Writer { changes, ops: Ops::new(sender), thread, known, name, path, fresh, place })
     }
 
     /// Ends the writing; the rows stand once [`Ledger::commit`] was called.
@@ -70,17 +67,14 @@ impl Writer {
     /// # Errors
     /// The first failure of any write.
     pub fn finish(self) -> Result<Ledger, LedgerError> {
-        let Writer { ops, thread, name, path, .. } = self;
+        let Writer { ops, thread, name, path, fresh, place, .. } = self;
         ops.finish();
         let Ok(result) = thread.join() else {
             let source = std::io::Error::other("the thread that writes has ended");
             return Err(LedgerError::Io { file: name, source });
         };
-        match result {
-            Ok((conn, fresh, place)) => Ok(Ledger { conn, name, fresh, path, place }),
-            Err(Failure::Sqlite(e)) => Err(LedgerError::sqlite(&name, e)),
-            Err(Failure::Io(source)) => Err(LedgerError::Io { file: name, source }),
-        }
+        let conn = result.map_err(|e| LedgerError::sqlite(&name, e))?;
+        Ok(Ledger { conn, name, fresh, path, place })
     }
 
     /// The last index that the ledger knew when the writing began.
@@ -100,35 +94,14 @@ impl Writer {
     }
 }
 
-/// Where the rows go.
-enum Target {
-    /// A new file.
-    New(Box<NewFile>, Place),
-    /// A ledger that is there, or one in memory.
-    Sqlite { conn: Connection, fresh: bool, place: Option<Place> },
-}
-
 /// Writes what comes, until nothing more does.
-fn write(target: Target, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> Written {
-    match target {
-        Target::New(file, place) => {
-            let (conn, fresh) = write_all(*file, types, ops)?.finish(&place)?;
-            Ok((conn, fresh, Some(place)))
-        }
-        Target::Sqlite { conn, fresh, place } => {
-            write_all(Inserts::new(&conn)?, types, ops)?;
-            tables::write_bounds(&conn)?;
-            Ok((conn, fresh, place))
-        }
-    }
-}
-
-fn write_all<S: Store>(store: S, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> store::Result<S> {
-    let mut tables = Tables::new(store, types)?;
+fn write(conn: Connection, types: MessageTypes, ops: &Receiver<Vec<Op>>) -> rusqlite::Result<Connection> {
+    let mut tables = Tables::new(&conn, types)?;
     for batch in ops {
         batch.into_iter().try_for_each(|op| tables.write(op))?;
     }
-    tables.finish()
+    tables.finish()?;
+    Ok(conn)
 }
 
 impl Subscriber for Writer {
