@@ -1,8 +1,5 @@
 //! Whatever evidence travels in: tars, and what is compressed with gzip, zstd or xz.
 
-use raftscope::evidence::file::File;
-use raftscope::evidence::salvage;
-
 use super::look;
 
 const BLOCK: usize = 512;
@@ -11,13 +8,9 @@ const SUM: std::ops::Range<usize> = 148..156;
 /// The first byte says what is put right before the archive is read: bit 0, the sums in the headers of a tar. The archive
 /// follows.
 pub fn run(data: &[u8]) {
-    let Some((how, bytes)) = data.split_first() else { return };
-    let mut bytes = bytes.to_vec();
-    if how & 1 != 0 {
-        mend(&mut bytes);
+    if let Some((_, bytes)) = look::mended(data, mend) {
+        look::at_file("support.tar", bytes);
     }
-    let Ok((evidence, carver)) = salvage::open_file(File::from_memory("support.tar", bytes)) else { return };
-    look::at_evidence(&evidence, carver.as_ref());
 }
 
 /// Puts the sums of a tar's headers right, as far as they can be followed.

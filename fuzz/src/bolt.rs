@@ -1,20 +1,12 @@
 //! A whole bolt file, as `raft.db` is. Page sizes from 512 bytes on let a small file be a deep tree.
 
-use raftscope::evidence::file::File;
-use raftscope::evidence::salvage;
-
 use super::look;
 
-/// The first byte says what is put right before the file is read, since few changes leave a sum that fits: bit 0, the
-/// sums of both meta pages. The file follows.
+/// The first byte says what is put right before the file is read: bit 0, the sums of both meta pages. The file follows.
 pub fn run(data: &[u8]) {
-    let Some((how, bytes)) = data.split_first() else { return };
-    let mut bytes = bytes.to_vec();
-    if how & 1 != 0 {
-        mend(&mut bytes);
+    if let Some((_, bytes)) = look::mended(data, mend) {
+        look::at_file("raft.db", bytes);
     }
-    let Ok((evidence, carver)) = salvage::open_file(File::from_memory("raft.db", bytes)) else { return };
-    look::at_evidence(&evidence, carver.as_ref());
 }
 
 /// Puts the sums of the meta pages right, of a little-endian file.

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use raftscope::audit::Audit;
 use raftscope::entry::json::BodyWriter;
 use raftscope::entry::message_type::MessageTypes;
-use raftscope::evidence::salvage::Carver;
+use raftscope::evidence::file::File;
+use raftscope::evidence::salvage::{self, Carver};
 use raftscope::evidence::snapshot::Snapshot;
 use raftscope::evidence::{self, Evidence, Log, Scanned};
 use raftscope::fsm::Fsm;
@@ -22,6 +23,23 @@ pub const ALL: std::ops::RangeInclusive<Index> = Index(0)..=Index(u64::MAX);
 
 /// So many entries of one log are looked at more closely; a small file cannot hold more that differ.
 const SOME: usize = 64;
+
+/// The input behind its first byte, and that byte: by bit 0 it says whether `mend` puts sums right first, since few changes
+/// leave one that fits.
+pub fn mended(data: &[u8], mend: fn(&mut [u8])) -> Option<(u8, Vec<u8>)> {
+    let (how, bytes) = data.split_first()?;
+    let mut bytes = bytes.to_vec();
+    if how & 1 != 0 {
+        mend(&mut bytes);
+    }
+    Some((*how, bytes))
+}
+
+/// Looks at what a file of that name and these bytes holds, and carves.
+pub fn at_file(name: &str, bytes: Vec<u8>) {
+    let Ok((evidence, carver)) = salvage::open_file(File::from_memory(name, bytes)) else { return };
+    at_evidence(&evidence, carver.as_ref());
+}
 
 /// Reads the log in order, single entries of it, and carves; replays and audits it, and prints the state.
 pub fn at_evidence(evidence: &Evidence, carver: Option<&Carver>) {

@@ -16,11 +16,7 @@ const COMMIT: u8 = 3;
 /// The first byte says what is done: bit 0, the sums of all batches are put right; bit 1, the segment is read as a part of
 /// a log. The segment follows; its header is taken for that of the segment that is asked for.
 pub fn run(data: &[u8]) {
-    let Some((how, bytes)) = data.split_first() else { return };
-    let mut bytes = bytes.to_vec();
-    if how & 1 != 0 {
-        mend(&mut bytes);
-    }
+    let Some((how, bytes)) = look::mended(data, mend) else { return };
     let (base, id) = (word(&bytes, 1), word(&bytes, 2));
     if how & 2 != 0 {
         return in_directory(base, id, bytes);
