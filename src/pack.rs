@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::fsm::id::{Id, Word};
-use crate::types::{Index, JobKey, Term};
+use crate::types::{Index, JobKey, JobName, Term};
 
 /// The bytes are not what was packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -545,5 +545,15 @@ macro_rules! pack_named {
 pub(crate) use pack_named;
 
 pack! {
-    JobKey { namespace, id }
+    JobName { namespace, id }
+}
+
+impl Pack for JobKey {
+    fn pack(&self, out: &mut Packer) {
+        JobName::pack(self, out);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {
+        Ok(JobName::unpack(from)?.into())
+    }
 }

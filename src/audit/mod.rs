@@ -196,7 +196,7 @@ impl<'b> Audit<'b> {
             finding.committed = self.committed(&finding.at);
         }
         let named = findings.iter();
-        let named = named.filter_map(|f| Some(JobKey { namespace: f.namespace.clone()?, id: f.parent.clone()? }));
+        let named = named.filter_map(|f| Some(JobKey::new(f.namespace.clone()?, f.parent.clone()?)));
         let there = self.parents.take().unwrap_or_else(|| parents(state).collect());
         let parents = named.chain(there).collect::<BTreeSet<_>>().into_iter().collect();
         findings.sort_by(|a, b| {

@@ -138,7 +138,7 @@ fn subject(finding: &Finding) -> Option<(JobKey, Counter)> {
     if !matches!(finding.kind, Kind::Negative | Kind::Drift) {
         return None;
     }
-    let parent = JobKey { namespace: finding.namespace.clone()?, id: finding.parent.clone()? };
+    let parent = JobKey::new(finding.namespace.clone()?, finding.parent.clone()?);
     let counter = Counter::ALL.into_iter().find(|counter| Some(counter.name()) == finding.counter)?;
     Some((parent, counter))
 }

@@ -183,8 +183,7 @@ impl Plugin {
     pub(super) fn jobs(&self) -> BTreeSet<JobKey> {
         let halves = [&self.controllers, &self.nodes];
         let jobs = halves.into_iter().flat_map(|half| &half.jobs);
-        jobs.flat_map(|(namespace, jobs)| jobs.keys().map(|id| JobKey { namespace: namespace.clone(), id: id.clone() }))
-            .collect()
+        jobs.flat_map(|(namespace, jobs)| jobs.keys().map(|id| JobKey::new(namespace.clone(), id.clone()))).collect()
     }
 }
 

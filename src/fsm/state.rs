@@ -97,11 +97,7 @@ pub fn fold(key: &JobKey) -> JobKey {
         true => key.id.bytes().any(|byte| byte.is_ascii_uppercase()),
         false => key.id.chars().any(char::is_uppercase),
     };
-    if has_capitals {
-        JobKey { namespace: key.namespace.clone(), id: key.id.to_lowercase().into() }
-    } else {
-        key.clone()
-    }
+    if has_capitals { JobKey::new(key.namespace.clone(), key.id.to_lowercase()) } else { key.clone() }
 }
 
 impl State {
@@ -165,7 +161,7 @@ impl State {
             .get(parent)
             .into_iter()
             .flat_map(|c| &c.children)
-            .filter_map(move |id| self.job(&JobKey { namespace: namespace.clone(), id: id.clone() }))
+            .filter_map(move |id| self.job(&JobKey::new(namespace.clone(), id.clone())))
     }
 
     /// The stored versions of the name with the ID in lower case: version number to row. Rows of
@@ -306,7 +302,7 @@ impl State {
         self.folded
             .range((Bound::Included(from), Bound::Unbounded))
             .take_while(move |(k, _)| k.namespace == prefix.namespace && k.id.starts_with(&*prefix.id))
-            .flat_map(|(k, ids)| ids.iter().map(|id| JobKey { namespace: k.namespace.clone(), id: id.clone() }))
+            .flat_map(|(k, ids)| ids.iter().map(|id| JobKey::new(k.namespace.clone(), id.clone())))
             .map(|key| {
                 let refs = self.references(&key);
                 (key, refs)

@@ -8,7 +8,7 @@ use quick_xml::events::BytesText;
 use super::sarif::message;
 use crate::audit::finding::Finding;
 use crate::audit::report::{Judging, Report};
-use crate::types::JobKey;
+use crate::types::JobName;
 
 /// Everything that is about no parent is one test case of this class.
 const LOG_CLASS: &str = "log";
@@ -51,7 +51,7 @@ fn cases<'r>(report: &'r Report, judging: &Judging<'_>) -> Vec<Case<'r>> {
         if judging.fails(finding) { case.failures.push(finding) } else { case.mentioned.push(finding) }
     };
     let mut cases: Vec<Case<'r>> = Vec::new();
-    for JobKey { namespace, id } in &report.parents {
+    for JobName { namespace, id } in report.parents.iter().map(|key| &**key) {
         let mut case = Case { class: namespace, name: id, failures: Vec::new(), mentioned: Vec::new() };
         let about = |f: &&'r Finding| f.parent.as_ref() == Some(id) && f.namespace.as_ref() == Some(namespace);
         report.findings.iter().map(|r| &r.finding).filter(about).for_each(|f| of(&mut case, f));

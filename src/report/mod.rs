@@ -98,5 +98,5 @@ pub struct Explained {
 
 /// The parent that a finding is about; `None` for findings about other things.
 pub fn parent_of(finding: &Finding) -> Option<JobKey> {
-    Some(JobKey { namespace: finding.namespace.clone()?, id: finding.parent.clone()? })
+    Some(JobKey::new(finding.namespace.clone()?, finding.parent.clone()?))
 }

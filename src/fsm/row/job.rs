@@ -76,8 +76,7 @@ impl Job {
 
     /// The parent's name, for a child.
     pub fn parent(&self) -> Option<JobKey> {
-        (!self.parent_id.is_empty())
-            .then(|| JobKey { namespace: self.key.namespace.clone(), id: self.parent_id.clone() })
+        (!self.parent_id.is_empty()).then(|| JobKey::new(self.key.namespace.clone(), self.parent_id.clone()))
     }
 }
 
