@@ -4,7 +4,7 @@
 //! moves an offset is a cause; a counter can only be negative while its offset is, so the entry that
 //! took the offset below zero made the negative count inevitable, however much later it shows.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -13,7 +13,7 @@ use super::cause::{self, Contribution};
 use super::finding::{Cause, Counter, Finding, Kind, Place, Rule, Severity};
 use super::senders::By;
 use super::{Detector, Findings, Open};
-use crate::fsm::row::Job;
+use crate::fsm::row::{Job, Summary};
 use crate::fsm::state::State;
 use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
@@ -114,8 +114,8 @@ impl Detector for ChildrenDetector {
         if net.jobs.is_empty() && net.summaries.is_empty() {
             return;
         }
-        for key in concerned(entry) {
-            self.update(&key, entry, at, findings);
+        for (key, moved) in concerned(entry) {
+            self.update((&key, moved), entry, at, findings);
         }
     }
 
@@ -129,39 +129,68 @@ impl Detector for ChildrenDetector {
     }
 }
 
-/// The parents whose stored or counted children the entry may have moved, in order.
-fn concerned(entry: &Replayed<'_>) -> BTreeSet<JobKey> {
+/// The parents whose stored or counted children the entry may have moved, in order, each with what its count moved by.
+fn concerned(entry: &Replayed<'_>) -> Vec<(JobKey, Counts)> {
     let net = entry.net;
-    let mut keys: BTreeSet<JobKey> = BTreeSet::new();
+    let mut moves: Vec<(JobKey, Counts)> = Vec::new();
     for row in &net.summaries {
-        let children = |s: Option<&Arc<crate::fsm::row::Summary>>| s.map(|s| s.children);
+        let children = |s: Option<&Arc<Summary>>| s.map(|s| s.children);
         if children(row.before) != children(row.after) {
-            keys.insert(row.key.clone());
+            moves.push((row.key.clone(), [0; 3]));
         }
     }
     for row in &net.jobs {
-        let seen = |job: Option<&Arc<Job>>| job.map(|j| (j.parent_id.clone(), j.status.clone()));
-        if seen(row.before) != seen(row.after) {
-            keys.extend(row.before.and_then(|j| j.parent()));
-            keys.extend(row.after.and_then(|j| j.parent()));
+        fn seen(job: Option<&Arc<Job>>) -> Option<(&str, &str)> {
+            job.map(|job| (&*job.parent_id, job.status.as_str()))
+        }
+        if seen(row.before) == seen(row.after) {
+            continue;
+        }
+        let mut note = |parent: Option<JobKey>, steps: &[(Option<&Arc<Job>>, i64)]| {
+            let Some(parent) = parent else { return };
+            let mut counts = [0; 3];
+            for (job, step) in steps {
+                if let Some(slot) = job.and_then(|job| slot(job.status.as_str())) {
+                    counts[slot] += step;
+                }
+            }
+            moves.push((parent, counts));
+        };
+        let parent = |job: Option<&Arc<Job>>| job.and_then(|job| job.parent());
+        match (row.before, row.after) {
+            (Some(before), Some(after)) if before.parent_id == after.parent_id => {
+                note(after.parent(), &[(row.before, -1), (row.after, 1)]);
+            }
+            (before, after) => {
+                note(parent(before), &[(before, -1)]);
+                note(parent(after), &[(after, 1)]);
+            }
         }
     }
-    keys
+    if moves.len() > 1 {
+        moves.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        moves.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                (0..3).for_each(|i| kept.1[i] += next.1[i]);
+            }
+            same
+        });
+    }
+    moves
 }
 
 impl ChildrenDetector {
-    fn update(&mut self, key: &JobKey, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
+    fn update(
+        &mut self,
+        (key, moved): (&JobKey, Counts),
+        entry: &Replayed<'_>,
+        at: &Place,
+        findings: &mut Findings<'_>,
+    ) {
         let parent = self.parents.entry(key.clone()).or_default();
         let before = parent.recount;
-        for row in &entry.net.jobs {
-            for (job, step) in [(row.before, -1), (row.after, 1)] {
-                if let Some(job) = job.filter(|j| is_child_of(j, key))
-                    && let Some(slot) = slot(job.status.as_str())
-                {
-                    parent.recount[slot] += step;
-                }
-            }
-        }
+        parent.recount = [0, 1, 2].map(|i| before[i] + moved[i]);
         parent.stored = entry.state.summary(key).and_then(|s| s.children).map(|c| c.as_array());
         if let Some(row) = entry.net.jobs.iter().find(|row| row.key == key) {
             match (row.before, row.after) {

@@ -1,7 +1,7 @@
 //! Task group counters that differ from the allocations there are. Group counters are kept from
 //! going below zero (#4949), so only a recount finds that they are wrong.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -14,8 +14,17 @@ use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::{Index, JobKey};
 
-/// Allocations are counted with the summary whose CreateIndex their job has.
-type Key = (JobKey, Arc<str>, Index);
+/// The counted allocations of a task group that belong to the summary of one CreateIndex, which is their job's.
+struct Recount {
+    group: Arc<str>,
+    create: Index,
+    counts: [i64; 3],
+}
+
+/// Where the recount of a group stands among those of its job, or where it belongs.
+fn place(recounts: &[Recount], group: &str, create: Index) -> Result<usize, usize> {
+    recounts.binary_search_by(|recount| (&*recount.group, recount.create).cmp(&(group, create)))
+}
 
 /// The counters that follow allocations both up and down; the others only grow.
 const COUNTERS: [&str; 3] = ["Running", "Starting", "Unknown"];
@@ -23,7 +32,8 @@ const COUNTERS: [&str; 3] = ["Running", "Starting", "Unknown"];
 /// Watches every task group.
 #[derive(Default)]
 pub(super) struct GroupDetector {
-    recounts: HashMap<Key, [i64; 3], RandomState>,
+    /// By job, in order of group and CreateIndex; those that count nothing are left out.
+    recounts: HashMap<JobKey, Vec<Recount>, RandomState>,
     open: HashMap<(JobKey, Arc<str>, usize), Open, RandomState>,
 }
 
@@ -36,19 +46,27 @@ impl GroupDetector {
             _ => return,
         };
         let Some(job) = &alloc.job else { return };
-        let key = (alloc.job_key.clone(), alloc.task_group.clone(), job.create_index);
-        let counts = self.recounts.entry(key.clone()).or_default();
-        counts[slot] += step;
-        if *counts == [0; 3] {
-            self.recounts.remove(&key);
+        let recounts = self.recounts.entry(alloc.job_key.clone()).or_default();
+        let at = place(recounts, &alloc.task_group, job.create_index).unwrap_or_else(|at| {
+            let (group, create) = (alloc.task_group.clone(), job.create_index);
+            recounts.insert(at, Recount { group, create, counts: [0; 3] });
+            at
+        });
+        recounts[at].counts[slot] += step;
+        if recounts[at].counts == [0; 3] {
+            recounts.remove(at);
+            if recounts.is_empty() {
+                self.recounts.remove(&alloc.job_key);
+            }
         }
     }
 
     fn judge(&mut self, key: &JobKey, summary: Option<&Arc<Summary>>, unknown: bool, at: &Place, out: &mut Findings) {
         let groups = summary.map(|s| s.groups.as_slice()).unwrap_or_default();
+        let create = summary.map_or(Index(0), |s| s.indexes.create);
         for (name, group) in groups {
-            let create = summary.map_or(Index(0), |s| s.indexes.create);
-            let recount = self.recounts.get(&(key.clone(), name.clone(), create)).copied().unwrap_or_default();
+            let recounts = self.recounts.get(key).map(Vec::as_slice).unwrap_or_default();
+            let recount = place(recounts, name, create).map(|at| recounts[at].counts).unwrap_or_default();
             let stored = [group.running, group.starting, group.unknown];
             for slot in 0..if unknown { 3 } else { 2 } {
                 self.judge_counter(key, name, slot, (stored[slot], recount[slot]), at, out);
@@ -105,7 +123,10 @@ impl GroupDetector {
     }
 }
 
-pack! { GroupDetector { recounts, open } }
+pack! {
+    GroupDetector { recounts, open }
+    Recount { group, create, counts }
+}
 
 impl Detector for GroupDetector {
     fn base(&mut self, state: &State, at: &Place, findings: &mut Findings) {
@@ -125,25 +146,30 @@ impl Detector for GroupDetector {
         if net.allocs.is_empty() && net.summaries.is_empty() {
             return;
         }
-        let mut jobs: BTreeSet<&JobKey> = BTreeSet::new();
+        let mut jobs: Vec<&JobKey> = Vec::new();
         for row in &net.allocs {
-            let counted = |a: &Arc<Alloc>| (a.client_status.clone(), a.job.as_ref().map(|j| j.create_index));
-            if row.before.map(counted) == row.after.map(counted) {
+            fn counted(alloc: Option<&Arc<Alloc>>) -> Option<(&str, Option<Index>)> {
+                alloc.map(|a| (a.client_status.as_str(), a.job.as_ref().map(|job| job.create_index)))
+            }
+            if counted(row.before) == counted(row.after) {
                 continue;
             }
             for (alloc, step) in [(row.before, -1), (row.after, 1)] {
                 if let Some(alloc) = alloc {
                     self.count(alloc, step);
-                    jobs.insert(&alloc.job_key);
+                    jobs.push(&alloc.job_key);
                 }
             }
         }
         for row in &net.summaries {
-            let groups = |s: Option<&Arc<Summary>>| s.map(|s| (s.groups.clone(), s.indexes.create));
-            if groups(row.before) != groups(row.after) {
-                jobs.insert(row.key);
+            let same =
+                |a: &Arc<Summary>, b: &Arc<Summary>| a.groups == b.groups && a.indexes.create == b.indexes.create;
+            if row.before.zip(row.after).is_none_or(|(before, after)| !same(before, after)) {
+                jobs.push(row.key);
             }
         }
+        jobs.sort_unstable();
+        jobs.dedup();
         let unknown = entry.rules.unknown_client_status;
         for key in jobs {
             self.judge(key, entry.state.summary(key), unknown, at, findings);

@@ -2,12 +2,14 @@
 //! evaluation, pending evaluations without a job.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::id::Id;
+use crate::fsm::row::{Eval, Job};
 use crate::fsm::state::State;
 use crate::pack::{BadImage, Pack, Packer, Unpacker, pack, pack_enum};
 use crate::replay::Replayed;
@@ -129,8 +131,14 @@ impl Detector for OrphanDetector {
     fn entry(&mut self, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
         let state = entry.state;
         for row in &entry.net.jobs {
-            self.judge_child(row.key, state, at, findings);
-            self.judge_job(row.key, state, at, findings);
+            fn seen(job: Option<&Arc<Job>>) -> Option<(&str, &str)> {
+                job.map(|job| (&*job.parent_id, job.status.as_str()))
+            }
+            // Whether a child's parent is there is asked when the parent comes or goes.
+            if seen(row.before) != seen(row.after) {
+                self.judge_child(row.key, state, at, findings);
+                self.judge_job(row.key, state, at, findings);
+            }
             if row.before.is_none() != row.after.is_none() {
                 let children: Vec<JobKey> = state.children(row.key).map(|job| job.key.clone()).collect();
                 for child in children {
@@ -143,9 +151,19 @@ impl Detector for OrphanDetector {
             }
         }
         for row in &entry.net.evals {
+            fn seen(eval: Option<&Arc<Eval>>) -> Option<(&JobKey, &str, &str)> {
+                eval.map(|eval| (&eval.job, eval.status.as_str(), eval.triggered_by.as_str()))
+            }
+            if seen(row.before) == seen(row.after) {
+                continue;
+            }
             self.judge_eval(row.key, state, at, findings);
-            if let Some(eval) = row.after.or(row.before) {
-                self.judge_job(&eval.job, state, at, findings);
+            // A job waits for its first evaluation.
+            let job = |eval: Option<&Arc<Eval>>| eval.map(|eval| eval.job.clone());
+            if job(row.before) != job(row.after) {
+                for job in [job(row.before), job(row.after)].iter().flatten() {
+                    self.judge_job(job, state, at, findings);
+                }
             }
         }
         self.tell(at.index, state, findings);

@@ -1,6 +1,7 @@
 //! Parents that are dead without having been stopped, and summaries that lack what their job needs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -8,6 +9,7 @@ use super::finding::{Finding, Kind, Place, Severity};
 use super::{Detector, Findings, Open};
 use crate::fsm::row::{Job, Summary};
 use crate::fsm::state::State;
+use crate::net::Touched;
 use crate::pack::{BadImage, Pack, Packer, Unpacker, pack};
 use crate::replay::Replayed;
 use crate::types::JobKey;
@@ -20,8 +22,7 @@ pub(super) struct ShapeDetector {
 
 impl ShapeDetector {
     fn judge(&mut self, key: &JobKey, state: &State, at: &Place, findings: &mut Findings) {
-        let job = state.job(key).map(|j| &**j);
-        let summary = state.summary(key).map(|s| &**s);
+        let (job, summary) = (state.job(key).map(|job| &**job), state.summary(key).map(|summary| &**summary));
         let faults = [
             (Kind::StatusMismatch, job.and_then(status_fault)),
             (Kind::SummaryShape, job.zip(summary).and_then(|(j, s)| shape_fault(j, s))),
@@ -65,6 +66,28 @@ fn shape_fault(job: &Job, summary: &Summary) -> Option<String> {
     Some(format!("the summary lacks the job's group {:?}, so plans for it are refused", missing.name))
 }
 
+/// The row says the same as before to whoever asks no more than `alike` does.
+fn is_alike<K, R>(row: &Touched<'_, K, R>, alike: fn(&R, &R) -> bool) -> bool {
+    match (row.before, row.after) {
+        (Some(before), Some(after)) => Arc::ptr_eq(before, after) || alike(before, after),
+        (before, after) => before.is_none() && after.is_none(),
+    }
+}
+
+/// What [`status_fault`] and [`shape_fault`] ask of a job is the same.
+fn job_is_alike(before: &Job, after: &Job) -> bool {
+    before.is_parent() == after.is_parent()
+        && (!after.is_parent() || (before.stop == after.stop && before.status == after.status))
+        && (Arc::ptr_eq(&before.groups, &after.groups) || before.groups == after.groups)
+}
+
+/// What [`shape_fault`] asks of a summary is the same.
+fn summary_is_alike(before: &Summary, after: &Summary) -> bool {
+    before.children.is_none() == after.children.is_none()
+        && before.groups.len() == after.groups.len()
+        && before.groups.iter().zip(&after.groups).all(|((a, _), (b, _))| Arc::ptr_eq(a, b) || a == b)
+}
+
 pack! { ShapeDetector { open } }
 
 impl Detector for ShapeDetector {
@@ -77,10 +100,14 @@ impl Detector for ShapeDetector {
 
     fn entry(&mut self, entry: &Replayed<'_>, at: &Place, findings: &mut Findings) {
         for row in &entry.net.jobs {
-            self.judge(row.key, entry.state, at, findings);
+            if !is_alike(row, job_is_alike) {
+                self.judge(row.key, entry.state, at, findings);
+            }
         }
         for row in &entry.net.summaries {
-            self.judge(row.key, entry.state, at, findings);
+            if !is_alike(row, summary_is_alike) {
+                self.judge(row.key, entry.state, at, findings);
+            }
         }
     }
 
