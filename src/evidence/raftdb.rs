@@ -15,6 +15,8 @@ use crate::types::{Index, Term};
 
 /// The bucket of the log.
 pub const LOGS: &str = "logs";
+/// Scans of fewer entries read only the pages they need, others large runs of the file.
+const SHORT: u64 = 128;
 /// The bucket of the stable store.
 pub const CONF: &str = "conf";
 
@@ -372,7 +374,8 @@ impl Log for RaftDb {
             let page_size = u64::from(view.meta.page_size);
             // The entry that was told last is met again, to see that it is still the same.
             let from = pass.last.map_or(pass.start, |(index, _)| index.0).to_be_bytes();
-            let mut pager = view.pager(Shape::WALK);
+            let is_short = range.end().0.saturating_sub(range.start().0) < SHORT;
+            let mut pager = view.pager(if is_short { Shape::LOOKUP } else { Shape::WALK });
             let walked = view.walk(&mut pager, root, Some(&from), Direction::Forward, &mut |met| {
                 let flow = pass.take(met, page_size);
                 broken = flow.is_break();

@@ -194,15 +194,19 @@ pub fn of(store: &Store, mut notes: Vec<String>) -> Window {
 
 /// The first entry at or after `index`: its index and term.
 fn at_or_after(log: &dyn Log, index: Index) -> Option<(Index, Term)> {
-    let mut found = None;
-    let _ = log.scan(index..=Index(u64::MAX), &mut |met| match met {
-        Scanned::Entry(record) => {
-            found = Some((record.index, record.term));
-            ControlFlow::Break(())
-        }
-        Scanned::Damaged(_) => ControlFlow::Continue(()),
-    });
-    found
+    let first_of = |range| {
+        let mut found = None;
+        let _ = log.scan(range, &mut |met| match met {
+            Scanned::Entry(record) => {
+                found = Some((record.index, record.term));
+                ControlFlow::Break(())
+            }
+            Scanned::Damaged(_) => ControlFlow::Continue(()),
+        });
+        found
+    };
+    // It is nearly always the very next, and a short scan reads less.
+    first_of(index..=index).or_else(|| first_of(index..=Index(u64::MAX)))
 }
 
 /// The last readable entry of a log: its index and term.
