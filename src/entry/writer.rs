@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::msgpack::{Reader, Result};
+use super::msgpack::{Reader, Result, Token};
 
 /// What one register says of the Nomad that wrote it, which is the leader's of its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -73,6 +73,21 @@ pub fn of_register(body: &[u8]) -> Result<Option<Writer>> {
     let at_least = newest.and_then(|i| signs().nth(i)).map(|(_, since)| since);
     let before = signs().skip(newest.map_or(0, |i| i + 1)).map(|(_, since)| since).next();
     Ok(Some(Writer { at_least, before }))
+}
+
+/// Whether the body of a JobRegister carries a job, so that [`of_register`] knows its writer; a hundredth of its work.
+/// False where the body cannot be decoded.
+pub fn is_known(body: &[u8]) -> bool {
+    let mut reader = Reader::new(body);
+    let Ok(Token::Map(fields)) = reader.token() else { return false };
+    for _ in 0..fields {
+        match reader.raw() {
+            Ok(b"Job") => return matches!(reader.token(), Ok(Token::Map(_))),
+            Ok(_) if reader.skip().is_ok() => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

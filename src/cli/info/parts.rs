@@ -11,8 +11,8 @@ use crate::evidence::{Log, Scanned};
 use crate::progress::Progress;
 use crate::types::Index;
 
-/// A part has at least so many entries.
-const LEAST: u64 = 8192;
+/// A part has at least so many entries: each begins with an empty cache.
+const LEAST: u64 = 16_384;
 
 /// There are at most so many parts: more than threads, since entries differ in size and so parts in length.
 const MOST: u64 = 64;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn parts_follow_each_other_without_a_gap() {
         for (from, last) in
-            [(1, 1), (1, 8192), (1, 8193), (500, 121_000), (7, 5_000_001), (u64::MAX, u64::MAX), (0, u64::MAX)]
+            [(1, 1), (1, LEAST), (1, LEAST + 1), (500, 121_000), (7, 5_000_001), (u64::MAX, u64::MAX), (0, u64::MAX)]
         {
             let ranges = split(Index(from), Index(last));
             assert!(ranges.len() as u64 <= MOST);

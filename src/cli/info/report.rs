@@ -170,7 +170,7 @@ impl<'a> Report<'a> {
             undecodable: whole.then_some(tally.undecodable),
             undecodable_first: (whole && tally.undecodable > 0).then_some(&tally.undecodable_first),
             servers: window.servers.as_ref(),
-            writer: writer(tally.writer, tally.newest_type),
+            writer: writer(tally.writer(), tally.newest_type),
             stable: &window.stable,
             bolt: window.bolt.as_ref(),
             snapshots: Vec::new(),

@@ -84,8 +84,10 @@ pub struct Tally {
     pub kinds: Vec<(Kind, Count)>,
     /// The largest entries, largest first.
     pub largest: Vec<Large>,
-    /// The writer of the last register.
-    pub writer: Option<WriterAt>,
+    /// The body of the last register that tells of its writer: it is decoded once, and not each before it as well.
+    register: Option<(Index, Vec<u8>)>,
+    /// The message types that were met, a bit each.
+    types: u128,
     /// The newest message type that the log holds, with the release that brought it.
     pub newest_type: Option<(Index, &'static str)>,
     /// Entries whose body cannot be decoded: how many, and the first ones.
@@ -105,7 +107,8 @@ impl Tally {
             bytes: 0,
             kinds: Vec::new(),
             largest: Vec::new(),
-            writer: None,
+            register: None,
+            types: 0,
             newest_type: None,
             undecodable: 0,
             undecodable_first: Vec::new(),
@@ -160,7 +163,8 @@ impl Tally {
             self.count(kind).go_on(count);
         }
         other.largest.into_iter().for_each(|large| self.keep_large(large));
-        self.writer = other.writer.or(self.writer);
+        self.register = other.register.or(self.register);
+        self.types |= other.types;
         if let Some((index, since)) = other.newest_type {
             self.note_type(index, since);
         }
@@ -191,17 +195,31 @@ impl Tally {
         BodyWriter::check(record.kind, record.data).is_ok()
     }
 
-    /// What the entry says of the Nomad that wrote it.
+    /// Notes what the entry says of the Nomad that wrote it.
     fn version(&mut self, number: u8, record: &Record<'_>, names: &MessageTypes) {
-        if let Some(since) = names.since(number) {
+        let bit = 1_u128.checked_shl(number.into()).unwrap_or(0);
+        if self.types & bit == 0
+            && let Some(since) = names.since(number)
+        {
             self.note_type(record.index, since);
         }
+        self.types |= bit;
         if number == 4
             && let Some(command) = entry::split(record.data)
-            && let Ok(Some(writer)) = writer::of_register(command.body)
+            && writer::is_known(command.body)
         {
-            self.writer = Some(WriterAt { index: record.index, writer });
+            let (index, body) = self.register.get_or_insert_default();
+            *index = record.index;
+            body.clear();
+            body.extend_from_slice(command.body);
         }
+    }
+
+    /// The writer of the last register.
+    pub fn writer(&self) -> Option<WriterAt> {
+        let (index, body) = self.register.as_ref()?;
+        let writer = writer::of_register(body).ok()??;
+        Some(WriterAt { index: *index, writer })
     }
 }
 
