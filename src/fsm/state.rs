@@ -3,6 +3,7 @@
 //! Rows are immutable values behind `Arc`; a write replaces one and notes in the journal what was
 //! there. The journal undoes refused transactions and tells subscribers what an entry changed.
 
+mod cell;
 mod image;
 mod rows;
 mod write;
@@ -10,7 +11,7 @@ mod write;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 
@@ -21,36 +22,12 @@ use super::table::{RowKey, TableName, TableRow, global};
 use crate::types::{Index, JobKey};
 
 pub use crate::pack::BadImage;
+use cell::Cell;
+pub use cell::Versions;
 pub use image::{Image, Written};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 type Set<K> = HashSet<K, RandomState>;
-
-/// What is known under one job name: the job, its summary, and who refers to it by that exact name,
-/// whether the job exists or not (fsm.md 2.3).
-#[derive(Debug, Default)]
-struct Cell {
-    job: Option<Arc<Job>>,
-    summary: Option<Arc<Summary>>,
-    allocs: Set<Id>,
-    live_allocs: usize,
-    evals: Set<Id>,
-    live_evals: usize,
-    deployments: Set<Id>,
-    live_deployments: usize,
-    children: Set<Arc<str>>,
-}
-
-impl Cell {
-    fn is_empty(&self) -> bool {
-        self.job.is_none()
-            && self.summary.is_none()
-            && self.allocs.is_empty()
-            && self.evals.is_empty()
-            && self.deployments.is_empty()
-            && self.children.is_empty()
-    }
-}
 
 /// How many evaluations and allocations name a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,9 +48,10 @@ pub struct References {
 #[derive(Debug)]
 pub struct State {
     cells: Map<JobKey, Cell>,
-    /// Names with the ID in lower case to the exact IDs in use, for lookups that fold case.
-    folded: BTreeMap<JobKey, Vec<Arc<str>>>,
-    versions: Map<JobKey, BTreeMap<u64, Arc<Job>>>,
+    /// Names with the ID in lower case to the exact IDs in use, for lookups by prefix that fold case; put together for
+    /// the first of them, since most versions of Nomad have none.
+    folded: OnceLock<BTreeMap<JobKey, Vec<Arc<str>>>>,
+    versions: Map<JobKey, Versions>,
     evals: Map<Id, Arc<Eval>>,
     /// Blocked evaluations by the job name with the ID in lower case.
     blocked: Map<JobKey, Set<Id>>,
@@ -107,7 +85,7 @@ impl State {
         let built_in = Named { indexes: Indexes { create: Index(1), modify: Index(1) }, origin: None };
         let mut state = State {
             cells: Map::default(),
-            folded: BTreeMap::new(),
+            folded: OnceLock::new(),
             versions: Map::default(),
             evals: Map::default(),
             blocked: Map::default(),
@@ -160,19 +138,18 @@ impl State {
         self.cells
             .get(parent)
             .into_iter()
-            .flat_map(|c| &c.children)
+            .flat_map(|c| c.children.iter())
             .filter_map(move |id| self.job(&JobKey::new(namespace.clone(), id.clone())))
     }
 
-    /// The stored versions of the name with the ID in lower case: version number to row. Rows of
-    /// `A` and `a` share the table (fsm.md 2.0).
-    pub fn versions(&self, folded: &JobKey) -> Option<&BTreeMap<u64, Arc<Job>>> {
+    /// The stored versions of the name with the ID in lower case. Rows of `A` and `a` share the table (fsm.md 2.0).
+    pub fn versions(&self, folded: &JobKey) -> Option<&Versions> {
         self.versions.get(folded)
     }
 
     /// Every stored version, in no order, with the folded name it stands under.
     pub fn all_versions(&self) -> impl Iterator<Item = (&JobKey, &Arc<Job>)> {
-        self.versions.iter().flat_map(|(k, v)| v.values().map(move |job| (k, job)))
+        self.versions.iter().flat_map(|(k, v)| v.rows().map(move |job| (k, job)))
     }
 
     /// An evaluation.
@@ -197,17 +174,17 @@ impl State {
 
     /// The allocations that name exactly that job, in no order.
     pub fn allocs_of(&self, key: &JobKey) -> impl Iterator<Item = &Arc<Alloc>> {
-        self.cells.get(key).into_iter().flat_map(|c| &c.allocs).filter_map(|id| self.allocs.get(id))
+        self.cells.get(key).into_iter().flat_map(|c| c.allocs.ids()).filter_map(|id| self.allocs.get(id))
     }
 
     /// The evaluations that name exactly that job, in no order.
     pub fn evals_of(&self, key: &JobKey) -> impl Iterator<Item = &Arc<Eval>> {
-        self.cells.get(key).into_iter().flat_map(|c| &c.evals).filter_map(|id| self.evals.get(id))
+        self.cells.get(key).into_iter().flat_map(|c| c.evals.ids()).filter_map(|id| self.evals.get(id))
     }
 
     /// The deployments of exactly that job, in no order.
     pub fn deployments_of(&self, key: &JobKey) -> impl Iterator<Item = &Arc<Deployment>> {
-        self.cells.get(key).into_iter().flat_map(|c| &c.deployments).filter_map(|id| self.deployments.get(id))
+        self.cells.get(key).into_iter().flat_map(|c| c.deployments.ids()).filter_map(|id| self.deployments.get(id))
     }
 
     /// The blocked evaluations of the name with the ID in lower case, sorted.
@@ -299,7 +276,7 @@ impl State {
     pub fn references_by_prefix(&self, key: &JobKey) -> impl Iterator<Item = (JobKey, References)> {
         let prefix = fold(key);
         let from = prefix.clone();
-        self.folded
+        self.folded()
             .range((Bound::Included(from), Bound::Unbounded))
             .take_while(move |(k, _)| k.namespace == prefix.namespace && k.id.starts_with(&*prefix.id))
             .flat_map(|(k, ids)| ids.iter().map(|id| JobKey::new(k.namespace.clone(), id.clone())))
@@ -309,13 +286,23 @@ impl State {
             })
     }
 
+    fn folded(&self) -> &BTreeMap<JobKey, Vec<Arc<str>>> {
+        self.folded.get_or_init(|| {
+            let mut folded: BTreeMap<JobKey, Vec<Arc<str>>> = BTreeMap::new();
+            for key in self.cells.keys() {
+                folded.entry(fold(key)).or_default().push(key.id.clone());
+            }
+            folded
+        })
+    }
+
     fn count(cell: &Cell) -> References {
         References {
-            live_allocs: cell.live_allocs,
+            live_allocs: cell.allocs.live(),
             allocs: cell.allocs.len(),
-            live_evals: cell.live_evals,
+            live_evals: cell.evals.live(),
             evals: cell.evals.len(),
-            live_deployments: cell.live_deployments,
+            live_deployments: cell.deployments.live(),
         }
     }
 

@@ -97,7 +97,7 @@ impl Txn<'_> {
             .state
             .versions(&folded)
             .into_iter()
-            .flat_map(|rows| rows.values().rev())
+            .flat_map(|rows| rows.rows().rev())
             .filter(|row| row.key.id == job.key.id && !(tags_count && row.tag.is_some()))
             .collect();
         if rows.len() <= TRACKED {

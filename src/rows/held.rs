@@ -256,7 +256,7 @@ fn of_change(change: &Change, state: &State) -> Vec<Touched> {
             one(before.as_ref().map(|b| job_row(key, b)), state.job(key).map(|a| job_row(key, a)))
         }
         Change::Version { key, version, before } => {
-            let after = state.versions(key).and_then(|rows| rows.get(version));
+            let after = state.versions(key).and_then(|rows| rows.get(*version));
             one(before.as_ref().map(|b| version_row(key, b)), after.map(|a| version_row(key, a)))
         }
         Change::Summary { key, before } => {

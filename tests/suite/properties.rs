@@ -89,7 +89,7 @@ fn sides(change: &Change, state: &State) -> [(String, Option<String>); 2] {
     match change {
         Change::Job { key, before } => [told("jobs", key, before.as_ref()), told("jobs", key, state.job(key))],
         Change::Version { key, version, before } => {
-            let after = state.versions(key).and_then(|rows| rows.get(version));
+            let after = state.versions(key).and_then(|rows| rows.get(*version));
             [told("versions", (key, version), before.as_ref()), told("versions", (key, version), after)]
         }
         Change::Summary { key, before } => {

@@ -193,7 +193,7 @@ impl Txn<'_> {
 
     fn version_to_tag(&self, key: &JobKey, request: &JobApplyTag<'_>, version: u64) -> Result<Arc<Job>, Refusal> {
         let folded = fold(key);
-        let rows = || self.state.versions(&folded).into_iter().flat_map(|v| v.values()).filter(|j| j.key.id == key.id);
+        let rows = || self.state.versions(&folded).into_iter().flat_map(|v| v.rows()).filter(|j| j.key.id == key.id);
         let has = |j: &Job, name: &str| j.tag.as_ref().is_some_and(|t| *t.name == *name);
         let Some(tag) = &request.tag else {
             return rows()

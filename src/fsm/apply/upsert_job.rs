@@ -8,7 +8,7 @@ use super::super::csi::PluginTask;
 use super::super::id::Word;
 use super::super::outcome::Refusal;
 use super::super::row::{Group, GroupExtras, Indexes, Job, Origin, Tag, VolumeRequest};
-use super::super::state::fold;
+use super::super::state::{Versions, fold};
 use super::super::table::{Submission, TableName, TableRow};
 use crate::entry::body::job::{CsiPluginConfigBody, GroupBody, JobBody, JobRegister, VolumeRequestBody};
 use crate::entry::content::Digest;
@@ -276,9 +276,9 @@ impl Txn<'_> {
             .state
             .versions(&folded)
             .into_iter()
-            .flatten()
+            .flat_map(Versions::iter)
             .filter(|(_, row)| row.key.id == key.id)
-            .map(|(version, _)| *version)
+            .map(|(version, _)| version)
             .collect();
         for version in versions {
             self.state.put_version(&folded, version, None);
@@ -334,7 +334,7 @@ impl Txn<'_> {
     /// Marks a version stable or not, which writes that version's body into the job's row, whatever
     /// the current version is (fsm.md 2.7). The lookup folds case and compares no ID.
     pub(super) fn set_stability(&mut self, key: &JobKey, version: u64, stable: bool) -> Result<bool, Refusal> {
-        let Some(row) = self.state.versions(&fold(key)).and_then(|rows| rows.get(&version)) else { return Ok(false) };
+        let Some(row) = self.state.versions(&fold(key)).and_then(|rows| rows.get(version)) else { return Ok(false) };
         if row.stable == stable {
             return Ok(false);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::State;
+use super::{State, Versions};
 use crate::fsm::id::Id;
 use crate::fsm::outcome::Change;
 use crate::fsm::row::{Alloc, Deployment, Eval, Job, Launch, Named, Node, Summary};
@@ -137,8 +137,8 @@ impl State {
             journal: _,
             moves: _,
         } = self;
-        let version = |(key, rows): (&JobKey, &std::collections::BTreeMap<u64, Arc<Job>>)| {
-            rows.iter().map(|(version, job)| ((key.clone(), *version), Some(job.clone()))).collect::<Vec<_>>()
+        let version = |(key, rows): (&JobKey, &Versions)| {
+            rows.iter().map(|(version, job)| ((key.clone(), version), Some(job.clone()))).collect::<Vec<_>>()
         };
         Image {
             jobs: self.jobs().map(|job| (job.key.clone(), Some(job.clone()))).collect(),
@@ -163,7 +163,7 @@ impl State {
     pub fn image_of(&self, written: &Written) -> Image {
         Image {
             jobs: find(&written.jobs, |key| self.job(key).cloned()),
-            versions: find(&written.versions, |(key, version)| self.versions.get(key)?.get(version).cloned()),
+            versions: find(&written.versions, |(key, version)| self.versions.get(key)?.get(*version).cloned()),
             summaries: find(&written.summaries, |key| self.summary(key).cloned()),
             evals: find(&written.evals, |id| self.evals.get(id).cloned()),
             allocs: find(&written.allocs, |id| self.allocs.get(id).cloned()),
@@ -345,11 +345,12 @@ mod tests {
             values.into_iter().map(|value| format!("{value:?}")).collect()
         }
         let cell = |(key, cell): (&JobKey, &super::super::Cell)| {
-            let ids = (sorted(&cell.allocs), sorted(&cell.evals), sorted(&cell.deployments), sorted(&cell.children));
-            let live = (cell.live_allocs, cell.live_evals, cell.live_deployments);
+            let ids = (sorted(cell.allocs.ids()), sorted(cell.evals.ids()), sorted(cell.deployments.ids()));
+            let ids = (ids, sorted(cell.children.iter()));
+            let live = (cell.allocs.live(), cell.evals.live(), cell.deployments.live());
             format!("{key} {:?} {:?} {ids:?} {live:?}", cell.job, cell.summary)
         };
-        let folded = state.folded.iter().map(|(key, ids)| format!("{key} {:?}", sorted(ids)));
+        let folded = state.folded().iter().map(|(key, ids)| format!("{key} {:?}", sorted(ids)));
         let blocked = state.blocked.iter().map(|(key, ids)| format!("{key} {:?}", sorted(ids)));
         vec![
             sorted(state.cells.iter().map(cell)),
@@ -432,7 +433,7 @@ mod tests {
             }
             let shared = |state: &State| {
                 let same = |job: &&Arc<Job>| {
-                    let version = state.versions(&super::super::fold(&job.key)).and_then(|v| v.get(&job.version));
+                    let version = state.versions(&super::super::fold(&job.key)).and_then(|v| v.get(job.version));
                     version.is_some_and(|version| Arc::ptr_eq(version, job))
                 };
                 state.jobs().filter(same).count()

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::{Cell, Map, State, fold};
+use super::cell::{Cell, Refers};
+use super::{Map, State, Versions, fold};
 use crate::fsm::id::Id;
 use crate::fsm::outcome::{Change, CountMove};
 use crate::fsm::row::{Alloc, Deployment, Eval, Job, Launch, Named, Node, Summary};
@@ -18,7 +19,9 @@ impl State {
         match self.cells.entry(key.clone()) {
             Entry::Occupied(cell) => cell.into_mut(),
             Entry::Vacant(place) => {
-                self.folded.entry(fold(key)).or_default().push(key.id.clone());
+                if let Some(folded) = self.folded.get_mut() {
+                    folded.entry(fold(key)).or_default().push(key.id.clone());
+                }
                 place.insert(Cell::default())
             }
         }
@@ -27,35 +30,30 @@ impl State {
     fn drop_empty(&mut self, key: &JobKey) {
         if self.cells.get(key).is_some_and(Cell::is_empty) {
             self.cells.remove(key);
+            let Some(names) = self.folded.get_mut() else { return };
             let folded = fold(key);
-            if let Some(ids) = self.folded.get_mut(&folded) {
+            if let Some(ids) = names.get_mut(&folded) {
                 ids.retain(|id| *id != key.id);
                 if ids.is_empty() {
-                    self.folded.remove(&folded);
+                    names.remove(&folded);
                 }
             }
         }
     }
 
-    /// After a row that named `old` names `new` instead.
-    fn drop_left(&mut self, old: Option<&JobKey>, new: Option<&JobKey>) {
-        if let Some(old) = old.filter(|old| Some(*old) != new) {
-            self.drop_empty(old);
-        }
-    }
-
     /// Replaces a job's row.
     pub(in crate::fsm) fn put_job(&mut self, key: &JobKey, row: Option<Arc<Job>>) {
-        let parent = row.as_ref().and_then(|j| j.parent());
+        let after = row.clone();
         let is_gone = row.is_none();
         let before = std::mem::replace(&mut self.cell(key).job, row);
-        let old_parent = before.as_ref().and_then(|j| j.parent());
-        if old_parent != parent {
-            if let Some(old) = old_parent {
+        let (old_parent, parent) =
+            (before.as_ref().map(|job| &job.parent_id), after.as_ref().map(|job| &job.parent_id));
+        if old_parent.filter(|id| !id.is_empty()) != parent.filter(|id| !id.is_empty()) {
+            if let Some(old) = before.as_ref().and_then(|job| job.parent()) {
                 self.cell(&old).children.remove(&key.id);
                 self.drop_empty(&old);
             }
-            if let Some(new) = parent {
+            if let Some(new) = after.and_then(|job| job.parent()) {
                 self.cell(&new).children.insert(key.id.clone());
             }
         }
@@ -70,8 +68,8 @@ impl State {
         let before = match row {
             Some(row) => self.versions.entry(folded.clone()).or_default().insert(version, row),
             None => {
-                let before = self.versions.get_mut(folded).and_then(|rows| rows.remove(&version));
-                if self.versions.get(folded).is_some_and(BTreeMap::is_empty) {
+                let before = self.versions.get_mut(folded).and_then(|rows| rows.remove(version));
+                if self.versions.get(folded).is_some_and(Versions::is_empty) {
                     self.versions.remove(folded);
                 }
                 before
@@ -96,29 +94,20 @@ impl State {
             Some(row) => self.evals.insert(id.clone(), row),
             None => self.evals.remove(id),
         };
-        if let Some(old) = &before {
-            let cell = self.cell(&old.job);
-            cell.evals.remove(id);
-            cell.live_evals -= usize::from(!old.is_terminal());
-            if old.status == "blocked" {
-                let folded = fold(&old.job);
-                if let Some(ids) = self.blocked.get_mut(&folded) {
-                    ids.remove(id);
-                    if ids.is_empty() {
-                        self.blocked.remove(&folded);
-                    }
-                }
+        let blocked =
+            |row: &Option<Arc<Eval>>| row.as_ref().filter(|row| row.status == "blocked").map(|r| fold(&r.job));
+        if let Some(folded) = blocked(&before)
+            && let Some(ids) = self.blocked.get_mut(&folded)
+        {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.blocked.remove(&folded);
             }
         }
-        if let Some(new) = &row {
-            let cell = self.cell(&new.job);
-            cell.evals.insert(id.clone());
-            cell.live_evals += usize::from(!new.is_terminal());
-            if new.status == "blocked" {
-                self.blocked.entry(fold(&new.job)).or_default().insert(id.clone());
-            }
+        if let Some(folded) = blocked(&row) {
+            self.blocked.entry(folded).or_default().insert(id.clone());
         }
-        self.drop_left(before.as_ref().map(|old| &old.job), row.as_ref().map(|new| &new.job));
+        self.refer(id, before.as_deref(), row.as_deref());
         self.journal.push(Change::Eval { id: id.clone(), before });
     }
 
@@ -128,17 +117,7 @@ impl State {
             Some(row) => self.allocs.insert(id.clone(), row),
             None => self.allocs.remove(id),
         };
-        if let Some(old) = &before {
-            let cell = self.cell(&old.job_key);
-            cell.allocs.remove(id);
-            cell.live_allocs -= usize::from(!old.is_terminal());
-        }
-        if let Some(new) = &row {
-            let cell = self.cell(&new.job_key);
-            cell.allocs.insert(id.clone());
-            cell.live_allocs += usize::from(!new.is_terminal());
-        }
-        self.drop_left(before.as_ref().map(|old| &old.job_key), row.as_ref().map(|new| &new.job_key));
+        self.refer(id, before.as_deref(), row.as_deref());
         self.journal.push(Change::Alloc { id: id.clone(), before });
     }
 
@@ -148,18 +127,28 @@ impl State {
             Some(row) => self.deployments.insert(id.clone(), row),
             None => self.deployments.remove(id),
         };
-        if let Some(old) = &before {
-            let cell = self.cell(&old.job);
-            cell.deployments.remove(id);
-            cell.live_deployments -= usize::from(!old.is_terminal());
-        }
-        if let Some(new) = &row {
-            let cell = self.cell(&new.job);
-            cell.deployments.insert(id.clone());
-            cell.live_deployments += usize::from(!new.is_terminal());
-        }
-        self.drop_left(before.as_ref().map(|old| &old.job), row.as_ref().map(|new| &new.job));
+        self.refer(id, before.as_deref(), row.as_deref());
         self.journal.push(Change::Deployment { id: id.clone(), before });
+    }
+
+    /// A row that refers to a job was replaced.
+    fn refer<R: Refers>(&mut self, id: &Id, before: Option<&R>, after: Option<&R>) {
+        match (before, after) {
+            (Some(old), Some(new)) if old.job() == new.job() => {
+                if old.is_live() != new.is_live() {
+                    R::among(self.cell(new.job())).turn(old.is_live(), new.is_live());
+                }
+            }
+            _ => {
+                if let Some(new) = after {
+                    R::among(self.cell(new.job())).insert(id, new.is_live());
+                }
+                if let Some(old) = before {
+                    R::among(self.cell(old.job())).remove(id, old.is_live());
+                    self.drop_empty(old.job());
+                }
+            }
+        }
     }
 
     /// Replaces a node.
