@@ -237,8 +237,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// For a walk in order: few and large reads; 4 MiB, which a processor's own cache holds in part.
-    pub const WALK: Shape = Shape { size: 256 << 10, slots: 16 };
+    /// For a walk in order: 1 MiB, which a processor's own cache holds, so that what was read is used before it leaves it.
+    pub const WALK: Shape = Shape { size: 32 << 10, slots: 32 };
     /// For single look-ups: small reads, and the upper pages of a tree stay; 8 MiB.
     pub const LOOKUP: Shape = Shape { size: 16 << 10, slots: 512 };
 }

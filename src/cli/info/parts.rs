@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::types::Index;
 
 /// A part has at least so many entries: each begins with an empty cache.
-const LEAST: u64 = 16_384;
+const LEAST: u64 = 8192;
 
 /// There are at most so many parts: more than threads, since entries differ in size and so parts in length.
 const MOST: u64 = 64;
