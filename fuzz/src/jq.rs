@@ -1,5 +1,7 @@
 //! `--jq` expressions.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use raftscope::jq::{Program, Value};
@@ -22,10 +24,39 @@ const ENDLESS: &[&str] =
 /// Takes the bytes for an expression, which is compiled and, where it is sure to end, run on a row and on none.
 pub fn run(data: &[u8]) {
     let Ok(code) = std::str::from_utf8(data) else { return };
-    let code = code.to_owned();
-    let ran = thread::Builder::new().stack_size(STACK).spawn(move || try_it(&code));
-    if let Err(panic) = ran.unwrap().join() {
-        std::panic::resume_unwind(panic);
+    RUNNER.with(|runner| runner.run(code.to_owned()));
+}
+
+thread_local! {
+    static RUNNER: Runner = Runner::new();
+}
+
+/// A thread with a large stack that is kept: a new one for each input would cost more than most inputs do.
+struct Runner {
+    code: SyncSender<String>,
+    ended: Receiver<thread::Result<()>>,
+}
+
+impl Runner {
+    fn new() -> Self {
+        let (code, codes) = sync_channel::<String>(0);
+        let (end, ended) = sync_channel(0);
+        let each = move || {
+            for code in codes {
+                if end.send(catch_unwind(AssertUnwindSafe(|| try_it(&code)))).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::Builder::new().stack_size(STACK).spawn(each).unwrap();
+        Runner { code, ended }
+    }
+
+    fn run(&self, code: String) {
+        self.code.send(code).unwrap();
+        if let Err(panic) = self.ended.recv().unwrap() {
+            resume_unwind(panic);
+        }
     }
 }
 

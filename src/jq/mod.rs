@@ -4,6 +4,7 @@
 //! further inputs; secrets have been replaced before it gets a value.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use jaq_core::data::HasLut;
 use jaq_core::load::parse::{BinaryOp, Term};
@@ -79,9 +80,14 @@ fn functions() -> impl Iterator<Item = native::Fun<Kind>> {
     theirs.chain(ours.into_iter().map(|fun| native::run::<Kind>(fun)))
 }
 
+/// The definitions of the library and ours, parsed once: whoever compiles many expressions spends most of the time on them.
 fn definitions() -> impl Iterator<Item = load::parse::Def<&'static str>> {
-    let ours = load::parse(PRELUDE, |p| p.defs()).unwrap_or_default();
-    jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours)
+    static PARSED: OnceLock<Vec<load::parse::Def<&'static str>>> = OnceLock::new();
+    let parsed = PARSED.get_or_init(|| {
+        let ours = load::parse(PRELUDE, |p| p.defs()).unwrap_or_default();
+        jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours).collect()
+    });
+    parsed.iter().cloned()
 }
 
 /// A compiled expression.
