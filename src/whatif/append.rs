@@ -1,10 +1,9 @@
 //! Entries out of the lines that `logs --format ndjson` prints.
 
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::{Added, WhatIfError};
 use crate::entry::encode;
@@ -15,33 +14,81 @@ use crate::types::{Index, Term};
 /// A body that cannot be decoded either: the one byte that msgpack never uses.
 const UNDECODABLE: u8 = 0xc1;
 
+/// What to do about a line that is no entry.
+const AN_ENTRY: &str = "give one entry a line, as `logs --unsafe-show-secrets --format ndjson` prints it";
+
 /// A line, with the keys of `logs`.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct Line {
-    #[serde(default)]
     log_type: Option<String>,
-    #[serde(default)]
     term: Option<u64>,
-    #[serde(default)]
     index: Option<u64>,
-    #[serde(default)]
     command_type: Option<Name>,
-    #[serde(default)]
     ignore_unknown_type_flag: bool,
-    #[serde(default)]
     appended_at: Option<Timestamp>,
-    #[serde(default)]
     body: Option<Json>,
-    #[serde(default)]
-    error: Option<String>,
+    /// That there is an error in place of a body.
+    undecodable: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Name {
-    Number(u8),
+    Number(u64),
     Text(String),
+}
+
+impl Line {
+    fn parse(text: &str) -> Result<Self, String> {
+        let json: Json = serde_json::from_str(text).map_err(|error| match error.is_eof() {
+            true => "its JSON has no end; an entry is one object on one line".to_owned(),
+            false => format!("it is no JSON from column {} on", error.column()),
+        })?;
+        let Json::Object(mut keys) = json else { return Err(format!("it is {}, no JSON object", shown(&json))) };
+        let mut line = Line {
+            log_type: key(&keys, "LogType", "a name such as \"LogCommand\"", text_of)?,
+            term: key(&keys, "Term", "a number from 0 on", Json::as_u64)?,
+            index: key(&keys, "Index", "a number from 0 on", Json::as_u64)?,
+            command_type: key(&keys, "CommandType", "the name or the number of a message type", |json| {
+                json.as_u64().map(Name::Number).or_else(|| text_of(json).map(Name::Text))
+            })?,
+            ignore_unknown_type_flag: key(&keys, "IgnoreUnknownTypeFlag", "true or false", Json::as_bool)?
+                .unwrap_or_default(),
+            appended_at: key(&keys, "AppendedAt", "a time such as \"2026-11-30T14:05:00Z\"", |json| {
+                json.as_str()?.parse().ok()
+            })?,
+            body: None,
+            undecodable: keys.get("Error").is_some_and(|error| !error.is_null()),
+        };
+        line.body = keys.remove("Body").filter(|body| !body.is_null());
+        Ok(line)
+    }
+}
+
+/// The value of a key; `None` where it is not there or null. `wanted` says what it has to be.
+fn key<T>(
+    keys: &Map<String, Json>,
+    name: &str,
+    wanted: &str,
+    read: impl Fn(&Json) -> Option<T>,
+) -> Result<Option<T>, String> {
+    match keys.get(name) {
+        None | Some(Json::Null) => Ok(None),
+        Some(json) => {
+            read(json).map(Some).ok_or_else(|| format!("{name} is {}, where {wanted} is expected", shown(json)))
+        }
+    }
+}
+
+fn text_of(json: &Json) -> Option<String> {
+    json.as_str().map(str::to_owned)
+}
+
+/// A value in a message. What is long or has parts is told by its kind: a person finds it in the line.
+fn shown(json: &Json) -> String {
+    match json {
+        Json::Array(_) => "an array".into(),
+        Json::Object(_) => "an object".into(),
+        Json::String(text) if text.len() > 40 => "a long text".into(),
+        other => other.to_string(),
+    }
 }
 
 /// The entries of a file, of which the first follows the index and term `at`.
@@ -55,13 +102,14 @@ pub(super) fn read(
     let mut found = Vec::new();
     for (i, line) in lines.lines().enumerate() {
         let fault = |text: String| WhatIfError::Asked(format!("--append {name}: line {}: {text}", i + 1));
-        let line = line.map_err(|error| fault(error.to_string()))?;
+        let line = line.map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => fault(format!("it is no UTF-8; {AN_ENTRY}")),
+            _ => fault(format!("it cannot be read: {error}")),
+        })?;
         if line.trim().is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_str(&line).map_err(|error| {
-            fault(format!("{error}; a line is one entry, as `logs --unsafe-show-secrets --format ndjson` prints it"))
-        })?;
+        let line = Line::parse(&line).map_err(|text| fault(format!("{text}; {AN_ENTRY}")))?;
         let index = line.index.map_or(last.next(), Index);
         if index != last.next() {
             return Err(fault(format!(
@@ -95,7 +143,7 @@ fn payload(line: &Line, kind: LogType, types: &MessageTypes) -> Result<Vec<u8>, 
         };
     }
     let number = match &line.command_type {
-        Some(Name::Number(number)) => Some(*number).filter(|n| *n < 128),
+        Some(Name::Number(number)) => u8::try_from(*number).ok().filter(|n| *n < 128),
         Some(Name::Text(name)) => types.lookup(name).filter(|n| *n < 128),
         // A command without a byte is printed without a type.
         None if line.body.is_none() => return Ok(Vec::new()),
@@ -103,9 +151,9 @@ fn payload(line: &Line, kind: LogType, types: &MessageTypes) -> Result<Vec<u8>, 
     };
     let number = number.ok_or("CommandType is the name or the number of no message type; --message-type adds names")?;
     let head = number | if line.ignore_unknown_type_flag { 0x80 } else { 0 };
-    match (&line.body, &line.error) {
-        (Some(body), _) => encode::command(head, body, None).map_err(|error| error.to_string()),
-        (None, Some(_)) => Ok(vec![head, UNDECODABLE]),
-        (None, None) => Ok(vec![head]),
+    match &line.body {
+        Some(body) => encode::command(head, body, None).map_err(|error| error.to_string()),
+        None if line.undecodable => Ok(vec![head, UNDECODABLE]),
+        None => Ok(vec![head]),
     }
 }

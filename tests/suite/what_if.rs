@@ -242,8 +242,24 @@ fn an_entry_made_by_hand_needs_no_more_than_its_body() {
     assert_eq!((&rows[0]["index"], &rows[0]["deleted"]), (&3046.into(), &true.into()));
     std::fs::write(&file, "{\"CommandType\":\"JobDregister\",\"Body\":{}}").unwrap();
     refused(&args, &["line 1", "CommandType"]);
-    std::fs::write(&file, "nothing").unwrap();
-    refused(&args, &["line 1", "logs --unsafe-show-secrets"]);
+    let next = "logs --unsafe-show-secrets --format ndjson";
+    let faults: &[(&[u8], &[&str])] = &[
+        (b"nothing", &["no JSON from column 2 on", next]),
+        (b"\n{\"Body\":{", &["line 2", "has no end", next]),
+        (b"[]", &["an array, no JSON object", next]),
+        (b"{\"Index\":\"3046\"}", &["Index is \"3046\", where a number from 0 on is expected", next]),
+        (b"{\"Term\":-1}", &["Term is -1, where a number", next]),
+        (b"{\"LogType\":0}", &["LogType is 0, where a name such as \"LogCommand\"", next]),
+        (b"{\"CommandType\":[1]}", &["CommandType is an array, where the name or the number of a message type", next]),
+        (b"{\"CommandType\":300,\"Body\":{}}", &["CommandType is the name or the number of no message type"]),
+        (b"{\"IgnoreUnknownTypeFlag\":1}", &["IgnoreUnknownTypeFlag is 1, where true or false", next]),
+        (b"{\"AppendedAt\":\"noon\"}", &["AppendedAt is \"noon\", where a time such as", next]),
+        (b"{\"LogType\":\"\xff\"}", &["line 1", "no UTF-8", next]),
+    ];
+    for (line, wanted) in faults {
+        std::fs::write(&file, line).unwrap();
+        refused(&args, &[&["--append", "more.ndjson"], *wanted].concat());
+    }
 }
 
 #[test]
