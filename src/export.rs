@@ -6,6 +6,9 @@ pub mod columns;
 pub mod fleet;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "export/without_parquet.rs"]
+pub mod parquet;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -60,6 +63,12 @@ pub enum ExportError {
         /// What it is.
         found: String,
     },
+    /// The program was built without the feature `parquet`.
+    #[error(
+        "--format parquet: this raftscope was built without Parquet; build it with \
+         `cargo install --path . --features parquet`, or take --format sqlite, which DuckDB reads too"
+    )]
+    WithoutParquet,
 }
 
 /// A file in a folder that goes away unless it is renamed, with the permissions of any new file. Its name begins with

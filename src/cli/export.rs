@@ -11,7 +11,7 @@ use crate::entry::message_type::MessageTypes;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::export::fleet::{self, Name, Place, Told};
-use crate::export::{self, Recorder, Text};
+use crate::export::{self, ExportError, Recorder, Text};
 use crate::fsm::state::State;
 use crate::ledger::{Ledger, LedgerError};
 use crate::notes::Notes;
@@ -104,7 +104,7 @@ fn export(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
         ExportFormat::Ndjson => export::write_tables(&ledger, Text::Ndjson, dir)?,
         ExportFormat::Parquet => {
             let place = place(options, replay.state())?;
-            write_parquet(&ledger, &place, dir)?;
+            export::parquet::write(&ledger, &place, dir)?;
             notes.note(format!(
                 "the rows are of cluster `{}`, server `{}`; --cluster and --server name others",
                 place.cluster, place.server
@@ -128,14 +128,12 @@ fn name(option: &str, text: Option<&str>) -> Result<Option<Name>, Error> {
 /// What can be known before the replay: that there is a name for the server, and that no file is in the way.
 fn check_parquet(path: &Path, given: &Told, output: &Path) -> Result<(), Error> {
     if !cfg!(feature = "parquet") {
-        let text =
-            "this raftscope was built without Parquet; build it with `cargo install --path . --features parquet`";
-        return Err(Error::Usage(format!("--format parquet: {text}, or take --format sqlite, which DuckDB reads too")));
+        return Err(ExportError::WithoutParquet.into());
     }
     let told = fleet::told_by(path);
     let Some(server) = given.server.clone().or(told.server) else { return Err(unnamed("--server")) };
     match &given.cluster {
-        Some(cluster) => may_replace(output, &Place { cluster: cluster.clone(), server }),
+        Some(cluster) => Ok(export::parquet::may_replace(output, &Place { cluster: cluster.clone(), server })?),
         None => Ok(()),
     }
 }
@@ -152,25 +150,4 @@ fn place(options: &Options, state: &State) -> Result<Place, Error> {
 
 fn unnamed(option: &str) -> Error {
     Error::Usage(format!("--format parquet: neither the path nor the log tells whose it is; give {option} NAME"))
-}
-
-#[cfg(feature = "parquet")]
-fn may_replace(dir: &Path, place: &Place) -> Result<(), Error> {
-    Ok(export::parquet::may_replace(dir, place)?)
-}
-
-#[cfg(feature = "parquet")]
-fn write_parquet(ledger: &Ledger, place: &Place, dir: &Path) -> Result<(), Error> {
-    Ok(export::parquet::write(ledger, place, dir)?)
-}
-
-// `check_parquet` has refused before.
-#[cfg(not(feature = "parquet"))]
-fn may_replace(_: &Path, _: &Place) -> Result<(), Error> {
-    Ok(())
-}
-
-#[cfg(not(feature = "parquet"))]
-fn write_parquet(_: &Ledger, _: &Place, _: &Path) -> Result<(), Error> {
-    Err(Error::Internal("built without Parquet".into()))
 }
