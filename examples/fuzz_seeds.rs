@@ -16,6 +16,7 @@ use raftscope::evidence::{self, Evidence, LogType, Scanned};
 use raftscope::types::Index;
 use synth::bolt::{Layout, Order};
 use synth::history::{Entry, History, LogType as Kind, Plot};
+use synth::tar::{sparse, tarred};
 use synth::wild::Wild;
 
 /// Of each message type so many entries of fixtures are taken.
@@ -266,7 +267,7 @@ fn archives(seeds: &Seeds, fixtures: &Path) -> Result<()> {
         ("wal", tarred(&files[1..])?),
         ("both", tarred(&files)?),
         ("snap", tarred(&backup)?),
-        ("sparse", sparse()?),
+        ("sparse", sparse("raft.db")?),
     ];
     for (name, tar) in tars {
         seeds.put("archive", name, &mended(&tar))?;
@@ -279,38 +280,6 @@ fn archives(seeds: &Seeds, fixtures: &Path) -> Result<()> {
         seeds.put("archive", &format!("{name}.zst"), &[&[0], &zstd::encode_all(&tar[..], 3)?[..]].concat())?;
     }
     Ok(())
-}
-
-fn tarred(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, content) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o600);
-        header.set_cksum();
-        builder.append_data(&mut header, path, &content[..])?;
-    }
-    Ok(builder.into_inner()?)
-}
-
-/// A file stored without its holes.
-fn sparse() -> Result<Vec<u8>> {
-    let mut builder = tar::Builder::new(Vec::new());
-    let pax = [
-        ("GNU.sparse.major", "1"),
-        ("GNU.sparse.minor", "0"),
-        ("GNU.sparse.name", "raft.db"),
-        ("GNU.sparse.realsize", "70000"),
-    ];
-    builder.append_pax_extensions(pax.map(|(key, value)| (key, value.as_bytes())))?;
-    let mut content = b"2\n1000\n3\n69999\n1\n".to_vec();
-    content.resize(512, 0);
-    content.extend_from_slice(b"xyz!");
-    let mut header = tar::Header::new_ustar();
-    header.set_size(content.len() as u64);
-    header.set_cksum();
-    builder.append_data(&mut header, "GNUSparseFile.0/a", &content[..])?;
-    Ok(builder.into_inner()?)
 }
 
 fn expressions(seeds: &Seeds) -> Result<()> {

@@ -34,6 +34,7 @@ mod evidence_live;
 #[cfg(target_os = "linux")]
 mod evidence_memory;
 mod evidence_open;
+mod evidence_parcels;
 mod evidence_raftdb;
 mod evidence_tail;
 mod evidence_timelines;

@@ -12,6 +12,7 @@ pub mod dice;
 pub mod history;
 pub mod msgpack;
 pub mod requests;
+pub mod tar;
 pub mod wal;
 pub mod wild;
 
