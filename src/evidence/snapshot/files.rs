@@ -87,7 +87,10 @@ pub fn in_dir(dir: &Dir) -> Option<Snapshot> {
             problems.push(error);
             Vec::new()
         }
-        None => return Some(without_meta(path, state, problems)),
+        None => {
+            let index = highest_index(&state).unwrap_or_default();
+            return Some(without_meta(path, index, state, problems));
+        }
     };
     let meta = serde_json::from_slice(&text).unwrap_or_else(|error| {
         problems.push(format!("{path}: {META} cannot be decoded: {error}"));
@@ -117,12 +120,11 @@ pub fn in_dir(dir: &Dir) -> Option<Snapshot> {
 /// When the system cannot read it.
 pub fn bare(state: File) -> Result<Snapshot, EvidenceError> {
     let path = state.path().to_string();
-    highest_index(&state).map_err(|source| EvidenceError::Io { path: path.clone(), source })?;
-    Ok(without_meta(path, state, Vec::new()))
+    let index = highest_index(&state).map_err(|source| EvidenceError::Io { path: path.clone(), source })?;
+    Ok(without_meta(path, index, state, Vec::new()))
 }
 
-fn without_meta(path: String, state: File, problems: Vec<String>) -> Snapshot {
-    let index = highest_index(&state).unwrap_or_default();
+fn without_meta(path: String, index: u64, state: File, problems: Vec<String>) -> Snapshot {
     let meta = Meta { index, ..Meta::default() };
     let info = SnapshotInfo { id: None, ..info(path, &meta, &state, problems) };
     Snapshot { info, state, promise: Promise::default(), verdict: OnceLock::new() }
