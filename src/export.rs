@@ -132,6 +132,10 @@ impl Subscriber for Recorder<'_> {
         self.audit.damage(damage);
     }
 
+    fn asks_hashes(&self) -> bool {
+        self.writer.asks_hashes()
+    }
+
     fn is_done(&self) -> bool {
         self.writer.is_done()
     }

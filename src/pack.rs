@@ -42,6 +42,8 @@ const DEEPEST: usize = 64;
 pub(crate) struct Packer {
     bytes: Vec<u8>,
     texts: HashMap<Arc<str>, u64, RandomState>,
+    /// The same by their address, which is found sooner; the texts are held, so that no other gets it.
+    addresses: HashMap<usize, (Arc<str>, u64), RandomState>,
     /// Shared values by their address, which stays the same while the state does.
     shared: HashMap<usize, u64, RandomState>,
 }
@@ -85,14 +87,30 @@ impl Packer {
 
     /// A text: its number where it was there before, else 0 and the text, which gets the next.
     pub(crate) fn text(&mut self, text: &str, shared: impl FnOnce() -> Arc<str>) {
-        if let Some(&known) = self.texts.get(text) {
+        self.numbered(text, shared);
+    }
+
+    /// The same of a text that rows share.
+    fn shared_text(&mut self, text: &Arc<str>) {
+        let address = Arc::as_ptr(text).addr();
+        if let Some(&(_, known)) = self.addresses.get(&address) {
             return self.number(known);
+        }
+        let number = self.numbered(text, || text.clone());
+        self.addresses.insert(address, (text.clone(), number));
+    }
+
+    fn numbered(&mut self, text: &str, shared: impl FnOnce() -> Arc<str>) -> u64 {
+        if let Some(&known) = self.texts.get(text) {
+            self.number(known);
+            return known;
         }
         self.number(0);
         self.number(text.len() as u64);
         self.bytes.extend_from_slice(text.as_bytes());
         let next = self.texts.len() as u64 + 1;
         self.texts.insert(shared(), next);
+        next
     }
 }
 
@@ -276,7 +294,7 @@ impl Pack for Term {
 
 impl Pack for Arc<str> {
     fn pack(&self, out: &mut Packer) {
-        out.text(self, || self.clone());
+        out.shared_text(self);
     }
 
     fn unpack(from: &mut Unpacker<'_>) -> Result<Self> {

@@ -23,6 +23,8 @@ pub struct Replayed<'a> {
     pub record: &'a Record<'a>,
     /// Its message; `None` for raft's own entries and for an empty command.
     pub message: Option<&'a Decoded<Message<'a>>>,
+    /// [`Record::hash`], where a subscriber asks for hashes and it was worked out ahead of the replay.
+    pub hash: Option<u64>,
     /// What it did.
     pub step: &'a Step,
     /// The rows it touched, each before and after.
@@ -68,6 +70,11 @@ pub trait Subscriber {
     /// Entries are lost here, and the replay ends; only an entry that is there and cannot be decoded is passed over.
     fn damage(&mut self, damage: &Damage) {
         let _ = damage;
+    }
+
+    /// True when [`Replayed::hash`] of each entry is of use: a thread that reads ahead then works it out.
+    fn asks_hashes(&self) -> bool {
+        false
     }
 
     /// True when the rest of the log is of no use to this subscriber or to anybody: its output is
@@ -131,9 +138,10 @@ pub fn replay(
     }
     let range = base.0.next()..=last;
     let decoder = fsm.decoder();
+    let hashes = subscribers.iter().any(|s| s.asks_hashes());
     let mut take = |met: Met<'_, '_>| match met {
-        Met::Entry(record, message) => {
-            apply(fsm, &record, message, subscribers);
+        Met::Entry(record, message, hash) => {
+            apply(fsm, &record, (message, hash), subscribers);
             compare(fsm, record.index, checkpoints, subscribers);
             (reached.index, reached.term) = (record.index, record.term);
             match subscribers.iter().any(|s| s.is_done()) {
@@ -154,10 +162,10 @@ pub fn replay(
         }
     };
     if ahead::pays(log, &range) {
-        ahead::scan(log, range, decoder, &mut take)?;
+        ahead::scan(log, range, (decoder, hashes), &mut take)?;
     } else {
         log.scan(range, &mut |scanned| match scanned {
-            Scanned::Entry(record) => take(Met::Entry(record, decoder.read(&record).as_ref())),
+            Scanned::Entry(record) => take(Met::Entry(record, decoder.read(&record).as_ref(), None)),
             Scanned::Damaged(damage) => take(Met::Damaged(damage)),
         })?;
     }
@@ -168,12 +176,13 @@ pub fn replay(
 fn apply<'a>(
     fsm: &mut Fsm,
     record: &Record<'a>,
-    message: Option<&Decoded<Message<'a>>>,
+    (message, hash): (Option<&Decoded<Message<'a>>>, Option<u64>),
     subscribers: &mut [&mut dyn Subscriber],
 ) {
     let step = fsm.apply(record, message);
     let net = Net::of(&step, fsm.state());
-    let entry = Replayed { record, message, step: &step, net: &net, state: fsm.state(), rules: fsm.rules() };
+    let (state, rules) = (fsm.state(), fsm.rules());
+    let entry = Replayed { record, message, hash, step: &step, net: &net, state, rules };
     for subscriber in subscribers.iter_mut() {
         subscriber.entry(entry);
     }

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rows::int;
-use super::writer::hash;
 use super::{Ledger, LedgerError};
 use crate::evidence::{Log, Scanned};
 use crate::types::{Index, Term};
@@ -232,7 +231,7 @@ fn entry(log: &dyn Log, at: Index) -> Result<Option<Known>, LedgerError> {
     let mut found = None;
     log.scan(at..=at, &mut |met| {
         if let Scanned::Entry(record) = met {
-            found = Some((record.term, hash(record.data)));
+            found = Some((record.term, record.hash()));
         }
         ControlFlow::Continue(())
     })?;

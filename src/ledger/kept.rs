@@ -53,7 +53,7 @@ pub struct Kept {
     /// That entry's term.
     pub term: Term,
     audit: Option<Vec<u8>>,
-    /// The last image that stays, and the names of the rows written since.
+    /// The last image that stays, and the rows written since.
     since: (Option<Index>, Written),
     /// Rows in the images on top of the last whole one.
     on_top: usize,
@@ -317,7 +317,7 @@ impl<'a> Keeper<'a> {
         // Many images on top of each other take longer to load than one of all rows.
         let from = self.since.0.filter(|from| *from < at.0 && self.on_top <= 2 * state.size() + 1000);
         let rows = match from {
-            Some(_) => state.image_of(&self.since.1),
+            Some(_) => std::mem::take(&mut self.since.1).into_image(state),
             None => state.image(),
         };
         let save = || if stays { self.audit.save() } else { self.audit.save_end(state) };
@@ -356,7 +356,7 @@ impl Subscriber for Keeper<'_> {
         let Some(writer) = &mut self.writer else { return };
         writer.entry(entry);
         if self.since.0.is_some() {
-            entry.step.changes.iter().for_each(|change| self.since.1.note(change));
+            entry.step.changes.iter().for_each(|change| self.since.1.note(change, entry.state));
         }
         let (index, term) = (entry.record.index, entry.record.term);
         let is_new = writer.known().is_none_or(|known| index > known);
@@ -379,6 +379,10 @@ impl Subscriber for Keeper<'_> {
             self.before_damage = Some(self.audit.save());
         }
         self.audit.damage(damage);
+    }
+
+    fn asks_hashes(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.asks_hashes())
     }
 
     fn is_done(&self) -> bool {

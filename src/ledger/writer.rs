@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use crc64fast::Digest;
 use rusqlite::Connection;
 
 use super::changes::Changes;
@@ -23,7 +22,7 @@ use crate::replay::{Rebased, Replayed, Subscriber};
 use crate::types::{Index, Term};
 
 /// How many batches may wait for the thread.
-const QUEUE: usize = 8;
+const QUEUE: usize = 256;
 
 /// The last index that the ledger knows of.
 const KNOWN: &str = "SELECT coalesce((SELECT max(idx) FROM entry), (SELECT max(idx) FROM snapshot), -1)";
@@ -142,22 +141,18 @@ impl Subscriber for Writer {
             appended_at: record.appended_at,
             outcome: entry.step.outcome.word(),
             detail: entry.step.outcome.detail(entry.rules),
-            hash: hash(record.data),
+            hash: entry.hash.unwrap_or_else(|| record.hash()),
         }));
         if !entry.step.changes.is_empty() {
             self.changes.entry(idx, &entry, &mut self.ops);
         }
     }
 
+    fn asks_hashes(&self) -> bool {
+        true
+    }
+
     fn is_done(&self) -> bool {
         self.ops.is_refused()
     }
-}
-
-/// The hash of an entry's payload that the ledger knows entries by: CRC-64/XZ. It tells logs apart
-/// that were not made to deceive.
-pub fn hash(data: &[u8]) -> u64 {
-    let mut digest = Digest::new();
-    digest.write(data);
-    digest.sum64()
 }

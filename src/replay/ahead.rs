@@ -38,6 +38,7 @@ struct Head {
     kind: LogType,
     appended_at: Option<Timestamp>,
     data: Range<usize>,
+    hash: Option<u64>,
 }
 
 /// Entries that follow each other, and the damage behind them if there is any.
@@ -49,11 +50,11 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, record: &Record<'_>) {
+    fn push(&mut self, record: &Record<'_>, hash: Option<u64>) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record.data);
         let Record { index, term, kind, appended_at, .. } = *record;
-        self.heads.push(Head { index, term, kind, appended_at, data: start..self.bytes.len() });
+        self.heads.push(Head { index, term, kind, appended_at, data: start..self.bytes.len(), hash });
     }
 
     fn is_full(&self) -> bool {
@@ -106,26 +107,28 @@ pub(super) fn pays(log: &dyn Log, range: &RangeInclusive<Index>) -> bool {
 
 /// What the sink of [`scan`] is called with.
 pub(super) enum Met<'a, 'm> {
-    /// An entry with its message; `None` for what is no command.
-    Entry(Record<'a>, Option<&'m Decoded<Message<'a>>>),
+    /// An entry with its message, `None` for what is no command, and its hash, `None` where nobody asks.
+    Entry(Record<'a>, Option<&'m Decoded<Message<'a>>>, Option<u64>),
     /// Damage. The scan ends here unless it is an entry that cannot be decoded.
     Damaged(Damage),
 }
 
-/// As [`Log::scan`], with the reading and decoding done on another thread. The scan ends at the first hole.
+/// As [`Log::scan`], with the reading and decoding done on another thread, and the hashing where `hashes` asks for it.
+/// The scan ends at the first hole.
 ///
 /// # Errors
 /// As [`Log::scan`]; after the entries that could be read.
 pub(super) fn scan(
     log: &dyn Log,
     range: RangeInclusive<Index>,
-    decoder: Decoder,
+    (decoder, hashes): (Decoder, bool),
     sink: &mut dyn FnMut(Met<'_, '_>) -> ControlFlow<()>,
 ) -> Result<(), EvidenceError> {
     let (full, batches) = sync_channel(IN_FLIGHT);
     let (back, used) = channel();
     thread::scope(|scope| {
-        let reader = scope.spawn(move || Reader { full, used, decoder, batch: Batch::default() }.read(log, range));
+        let reader =
+            scope.spawn(move || Reader { full, used, decoder, hashes, batch: Batch::default() }.read(log, range));
         let mut flow = ControlFlow::Continue(());
         for batch in batches.iter() {
             flow = take(&batch, sink);
@@ -149,7 +152,7 @@ pub(super) fn scan(
 fn take(batch: &Read, sink: &mut dyn FnMut(Met<'_, '_>) -> ControlFlow<()>) -> ControlFlow<()> {
     batch.with_dependent(|batch, messages| {
         for (head, message) in batch.heads.iter().zip(messages) {
-            sink(Met::Entry(batch.record(head), message.as_ref()))?;
+            sink(Met::Entry(batch.record(head), message.as_ref(), head.hash))?;
         }
         batch.damage.clone().map_or(ControlFlow::Continue(()), |damage| sink(Met::Damaged(damage)))
     })
@@ -160,6 +163,7 @@ struct Reader {
     full: SyncSender<Read>,
     used: Receiver<Read>,
     decoder: Decoder,
+    hashes: bool,
     batch: Batch,
 }
 
@@ -167,7 +171,7 @@ impl Reader {
     fn read(mut self, log: &dyn Log, range: RangeInclusive<Index>) -> Result<(), EvidenceError> {
         let result = log.scan(range, &mut |scanned| match scanned {
             Scanned::Entry(record) => {
-                self.batch.push(&record);
+                self.batch.push(&record, self.hashes.then(|| record.hash()));
                 if self.batch.is_full() { self.hand_over() } else { ControlFlow::Continue(()) }
             }
             Scanned::Damaged(damage) => {

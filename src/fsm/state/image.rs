@@ -34,7 +34,7 @@ const SHAPE: u64 = {
 type Rows<K, R> = Vec<(K, Option<R>)>;
 
 /// Rows of a state at an index; `None` for one that is gone. They share their memory with the
-/// state's, and can be packed on another thread.
+/// state's, and can be packed on another thread. Of several rows of one name the last counts.
 #[derive(Debug, Default)]
 pub struct Image {
     jobs: Rows<JobKey, Arc<Job>>,
@@ -48,70 +48,76 @@ pub struct Image {
     namespaces: Rows<Arc<str>, Named>,
     node_pools: Rows<Arc<str>, Named>,
     rows: Rows<(TableName, RowKey), Arc<TableRow>>,
+    /// Several rows can have one name.
+    repeats: bool,
     /// All of them: there are few.
     table_indexes: Vec<(Cow<'static, str>, Index)>,
 }
 
-/// The names of rows that were written.
+/// The rows that were written since an image, each as often as it was written.
 #[derive(Debug, Default)]
-pub struct Written {
-    jobs: Vec<JobKey>,
-    versions: Vec<(JobKey, u64)>,
-    summaries: Vec<JobKey>,
-    evals: Vec<Id>,
-    allocs: Vec<Id>,
-    deployments: Vec<Id>,
-    nodes: Vec<Id>,
-    launches: Vec<JobKey>,
-    namespaces: Vec<Arc<str>>,
-    node_pools: Vec<Arc<str>>,
-    rows: Vec<(TableName, RowKey)>,
-}
+pub struct Written(Image);
 
 impl Written {
-    /// Notes the row of a change.
-    pub fn note(&mut self, change: &Change) {
+    /// Notes the row of a change, as it is in the state now.
+    pub fn note(&mut self, change: &Change, state: &State) {
+        let Written(image) = self;
         match change {
-            Change::Job { key, .. } => self.jobs.push(key.clone()),
-            Change::Version { key, version, .. } => self.versions.push((key.clone(), *version)),
-            Change::Summary { key, .. } => self.summaries.push(key.clone()),
-            Change::Eval { id, .. } => self.evals.push(id.clone()),
-            Change::Alloc { id, .. } => self.allocs.push(id.clone()),
-            Change::Deployment { id, .. } => self.deployments.push(id.clone()),
-            Change::Node { id, .. } => self.nodes.push(id.clone()),
-            Change::Launch { key, .. } => self.launches.push(key.clone()),
-            Change::Namespace { name, .. } => self.namespaces.push(name.clone()),
-            Change::NodePool { name, .. } => self.node_pools.push(name.clone()),
-            Change::Row { table, key, .. } => self.rows.push((*table, key.clone())),
+            Change::Job { key, .. } => image.jobs.push((key.clone(), state.job(key).cloned())),
+            Change::Version { key, version, .. } => {
+                let row = state.versions.get(key).and_then(|versions| versions.get(*version));
+                image.versions.push(((key.clone(), *version), row.cloned()));
+            }
+            Change::Summary { key, .. } => image.summaries.push((key.clone(), state.summary(key).cloned())),
+            Change::Eval { id, .. } => image.evals.push((id.clone(), state.evals.get(id).cloned())),
+            Change::Alloc { id, .. } => image.allocs.push((id.clone(), state.allocs.get(id).cloned())),
+            Change::Deployment { id, .. } => image.deployments.push((id.clone(), state.deployments.get(id).cloned())),
+            Change::Node { id, .. } => image.nodes.push((id.clone(), state.nodes.get(id).cloned())),
+            Change::Launch { key, .. } => image.launches.push((key.clone(), state.launches.get(key).copied())),
+            Change::Namespace { name, .. } => {
+                image.namespaces.push((name.clone(), state.namespaces.get(name).copied()));
+            }
+            Change::NodePool { name, .. } => image.node_pools.push((name.clone(), state.node_pools.get(name).copied())),
+            Change::Row { table, key, .. } => {
+                let row = state.rows.get(table).and_then(|rows| rows.get(key));
+                image.rows.push(((*table, key.clone()), row.cloned()));
+            }
             Change::TableIndex { .. } => {}
         }
     }
 
     /// Notes the rows of an image.
     pub fn note_all(&mut self, image: &Image) {
-        fn names<K: Clone, R>(names: &mut Vec<K>, rows: &Rows<K, R>) {
-            names.extend(rows.iter().map(|(name, _)| name.clone()));
-        }
-        names(&mut self.jobs, &image.jobs);
-        names(&mut self.versions, &image.versions);
-        names(&mut self.summaries, &image.summaries);
-        names(&mut self.evals, &image.evals);
-        names(&mut self.allocs, &image.allocs);
-        names(&mut self.deployments, &image.deployments);
-        names(&mut self.nodes, &image.nodes);
-        names(&mut self.launches, &image.launches);
-        names(&mut self.namespaces, &image.namespaces);
-        names(&mut self.node_pools, &image.node_pools);
-        names(&mut self.rows, &image.rows);
+        let Written(noted) = self;
+        noted.jobs.extend_from_slice(&image.jobs);
+        noted.versions.extend_from_slice(&image.versions);
+        noted.summaries.extend_from_slice(&image.summaries);
+        noted.evals.extend_from_slice(&image.evals);
+        noted.allocs.extend_from_slice(&image.allocs);
+        noted.deployments.extend_from_slice(&image.deployments);
+        noted.nodes.extend_from_slice(&image.nodes);
+        noted.launches.extend_from_slice(&image.launches);
+        noted.namespaces.extend_from_slice(&image.namespaces);
+        noted.node_pools.extend_from_slice(&image.node_pools);
+        noted.rows.extend_from_slice(&image.rows);
+    }
+
+    /// The rows as they are now; `state` is the one that all of them were written in.
+    pub fn into_image(self, state: &State) -> Image {
+        let Written(mut image) = self;
+        image.repeats = true;
+        image.table_indexes = state.table_indexes.iter().map(|(table, index)| (table.clone(), *index)).collect();
+        image
     }
 }
 
-/// The rows of those names, each once.
-fn find<K: Clone + Eq + Hash, R>(names: &[K], row: impl Fn(&K) -> Option<R>) -> Rows<K, R> {
-    let mut seen: HashSet<&K, RandomState> = HashSet::with_capacity_and_hasher(names.len(), RandomState::default());
-    let mut rows = Vec::with_capacity(names.len());
-    rows.extend(names.iter().filter(|name| seen.insert(name)).map(|name| (name.clone(), row(name))));
-    rows
+/// The last row of each name, of rows in which names can be repeated.
+fn latest<K: Eq + Hash, R>(rows: &Rows<K, R>, repeats: bool) -> Vec<&(K, Option<R>)> {
+    if !repeats {
+        return rows.iter().collect();
+    }
+    let mut seen: HashSet<&K, RandomState> = HashSet::with_capacity_and_hasher(rows.len(), RandomState::default());
+    rows.iter().rev().filter(|(name, _)| seen.insert(name)).collect()
 }
 
 impl State {
@@ -155,25 +161,8 @@ impl State {
                 .iter()
                 .flat_map(|(table, rows)| rows.iter().map(|(key, row)| ((*table, key.clone()), Some(row.clone()))))
                 .collect(),
+            repeats: false,
             table_indexes: table_indexes.iter().map(|(table, index)| (table.clone(), *index)).collect(),
-        }
-    }
-
-    /// The rows that were written, as they are now.
-    pub fn image_of(&self, written: &Written) -> Image {
-        Image {
-            jobs: find(&written.jobs, |key| self.job(key).cloned()),
-            versions: find(&written.versions, |(key, version)| self.versions.get(key)?.get(*version).cloned()),
-            summaries: find(&written.summaries, |key| self.summary(key).cloned()),
-            evals: find(&written.evals, |id| self.evals.get(id).cloned()),
-            allocs: find(&written.allocs, |id| self.allocs.get(id).cloned()),
-            deployments: find(&written.deployments, |id| self.deployments.get(id).cloned()),
-            nodes: find(&written.nodes, |id| self.nodes.get(id).cloned()),
-            launches: find(&written.launches, |key| self.launches.get(key).copied()),
-            namespaces: find(&written.namespaces, |name| self.namespaces.get(name).copied()),
-            node_pools: find(&written.node_pools, |name| self.node_pools.get(name).copied()),
-            rows: find(&written.rows, |(table, key)| self.rows.get(table)?.get(key).cloned()),
-            table_indexes: self.table_indexes.iter().map(|(table, index)| (table.clone(), *index)).collect(),
         }
     }
 
@@ -214,7 +203,7 @@ impl State {
 }
 
 impl Image {
-    /// How many rows it has.
+    /// How many rows it has, each as often as it was written.
     pub fn len(&self) -> usize {
         let few = self.deployments.len() + self.nodes.len() + self.launches.len() + self.rows.len();
         let named = self.namespaces.len() + self.node_pools.len();
@@ -237,18 +226,20 @@ impl Image {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Packer::default();
         SHAPE.pack(&mut out);
-        pack_sources(&mut out, self.jobs.iter().map(|(_, job)| job).chain(self.versions.iter().map(|(_, job)| job)));
-        self.jobs.pack(&mut out);
-        self.versions.pack(&mut out);
-        pack_rows(&mut out, &self.summaries);
-        pack_rows(&mut out, &self.evals);
-        pack_rows(&mut out, &self.allocs);
-        pack_rows(&mut out, &self.deployments);
-        pack_rows(&mut out, &self.nodes);
-        self.launches.pack(&mut out);
-        self.namespaces.pack(&mut out);
-        self.node_pools.pack(&mut out);
-        pack_rows(&mut out, &self.rows);
+        let repeats = self.repeats;
+        let (jobs, versions) = (latest(&self.jobs, repeats), latest(&self.versions, repeats));
+        pack_sources(&mut out, jobs.iter().map(|(_, job)| job).chain(versions.iter().map(|(_, job)| job)));
+        pack_all(&mut out, &jobs);
+        pack_all(&mut out, &versions);
+        pack_rows(&mut out, &latest(&self.summaries, repeats));
+        pack_rows(&mut out, &latest(&self.evals, repeats));
+        pack_rows(&mut out, &latest(&self.allocs, repeats));
+        pack_rows(&mut out, &latest(&self.deployments, repeats));
+        pack_rows(&mut out, &latest(&self.nodes, repeats));
+        pack_all(&mut out, &latest(&self.launches, repeats));
+        pack_all(&mut out, &latest(&self.namespaces, repeats));
+        pack_all(&mut out, &latest(&self.node_pools, repeats));
+        pack_rows(&mut out, &latest(&self.rows, repeats));
         out.number(self.table_indexes.len() as u64);
         for (table, index) in &self.table_indexes {
             out.text(table, || (&**table).into());
@@ -279,6 +270,7 @@ impl Image {
             namespaces: Pack::unpack(&mut from)?,
             node_pools: Pack::unpack(&mut from)?,
             rows: unpack_rows(&mut from)?,
+            repeats: false,
             table_indexes: Vec::<(Arc<str>, Index)>::unpack(&mut from)?
                 .into_iter()
                 .map(|(table, index)| (Cow::Owned(table.to_string()), index))
@@ -291,8 +283,14 @@ impl Image {
     }
 }
 
+/// Packs rows as they are.
+fn pack_all<K: Pack, R: Pack>(out: &mut Packer, rows: &[&(K, Option<R>)]) {
+    out.number(rows.len() as u64);
+    rows.iter().for_each(|row| row.pack(out));
+}
+
 /// Packs rows of which no two share one.
-fn pack_rows<K: Pack, R: Pack>(out: &mut Packer, rows: &Rows<K, Arc<R>>) {
+fn pack_rows<K: Pack, R: Pack>(out: &mut Packer, rows: &[&(K, Option<Arc<R>>)]) {
     out.number(rows.len() as u64);
     for (key, row) in rows {
         key.pack(out);
@@ -413,9 +411,9 @@ mod tests {
         for name in ["real-2.0.5/s1", "secrets", "switch_prefix_purge", "child_comes_back"] {
             let (mut kept, mut written) = (State::new(true), Written::default());
             replayed(name, Version::NEWEST, |index, state, changes| {
-                changes.iter().for_each(|change| written.note(change));
+                changes.iter().for_each(|change| written.note(change, state));
                 if index % 23 == 0 {
-                    let image = state.image_of(&std::mem::take(&mut written));
+                    let image = std::mem::take(&mut written).into_image(state);
                     kept = again_from(std::mem::replace(&mut kept, State::blank()), &image);
                     for (ours, theirs) in all(&kept).iter().zip(&all(state)) {
                         assert_eq!(ours, theirs, "{name} at {index}");
