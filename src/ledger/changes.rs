@@ -21,8 +21,8 @@ const FEW: usize = 16;
 /// The rows in force under one job name.
 #[derive(Default)]
 struct Open {
-    /// Its row of `job_change`, while the job exists.
-    job: Option<i64>,
+    /// Its row of `job_change` and the one in which it came, while the job exists.
+    job: Option<(i64, i64)>,
     /// Its row of `count_change` with the counters there.
     count: Option<(i64, Option<Children>)>,
     /// Its rows of `group_change`.
@@ -62,11 +62,11 @@ impl Changes {
 
     fn load(&mut self, conn: &Connection) -> Result<()> {
         let open = &mut self.open;
-        let mut rows = conn.prepare("SELECT namespace, job, id FROM job_change WHERE until_idx IS NULL")?;
+        let mut rows = conn.prepare("SELECT namespace, job, id, life FROM job_change WHERE until_idx IS NULL")?;
         let mut rows = rows.query([])?;
         while let Some(row) = rows.next()? {
             let key = JobKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
-            open.entry(key).or_default().job = Some(row.get(2)?);
+            open.entry(key).or_default().job = Some((row.get(2)?, row.get(3)?));
         }
         let mut rows =
             conn.prepare("SELECT namespace, job, task_group, id FROM group_change WHERE until_idx IS NULL")?;
@@ -152,9 +152,15 @@ impl Changes {
             return;
         }
         let gone = after.job.is_none();
+        let open = match self.open.get_mut(key) {
+            Some(open) => open,
+            None => self.open.entry(key.clone()).or_default(),
+        };
+        let life = open.job.map_or(self.next_job, |(_, life)| life);
         let row = JobRow {
             idx,
             key: key.clone(),
+            life,
             old_status: before.job.map(|j| j.status.clone()),
             facts: after.job.map(JobFacts::from),
             children: after.children,
@@ -163,17 +169,13 @@ impl Changes {
             from_snapshot,
         };
         ops.push(Op::Job(row));
-        let open = match self.open.get_mut(key) {
-            Some(open) => open,
-            None => self.open.entry(key.clone()).or_default(),
-        };
-        if let Some(id) = open.job.replace(self.next_job) {
+        if let Some((id, _)) = open.job.replace((self.next_job, life)) {
             ops.push(Op::EndJob { id, idx });
         }
         self.next_job += 1;
         if before.groups != after.groups {
             let groups = (before.groups.unwrap_or_default(), after.groups.unwrap_or_default());
-            regroup(&mut self.next_group, open, idx, key, groups, ops);
+            regroup(&mut self.next_group, open, (idx, life), key, groups, ops);
         }
         if gone {
             open.job = None;
@@ -215,7 +217,7 @@ impl Changes {
 fn regroup(
     next: &mut i64,
     open: &mut Open,
-    idx: i64,
+    (idx, life): (i64, i64),
     key: &JobKey,
     (before, after): (&Groups, &Groups),
     ops: &mut Ops,
@@ -232,7 +234,7 @@ fn regroup(
         if find(before, name) == Some(*numbers) {
             continue;
         }
-        ops.push(Op::Group(GroupRow { idx, key: key.clone(), group: name.clone(), numbers: *numbers }));
+        ops.push(Op::Group(GroupRow { idx, key: key.clone(), life, group: name.clone(), numbers: *numbers }));
         match open.groups.iter_mut().find(|(n, _)| n == name) {
             Some((_, id)) => ops.push(Op::EndGroup { id: std::mem::replace(id, *next), idx }),
             None => open.groups.push((name.clone(), *next)),

@@ -49,6 +49,16 @@ pub enum LedgerError {
         /// The newest version known here.
         known: i64,
     },
+    /// An older raftscope made it, with tables of another shape.
+    #[error(
+        "{file}: the ledger has schema version {found}, which this raftscope no longer extends; it can still be read with sqlite3; remove it, or use another --db file"
+    )]
+    Older {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: i64,
+    },
     /// It is of another log, base or rules.
     #[error("{file}: the ledger is not of this log: {differs}; {next}")]
     OtherLog {

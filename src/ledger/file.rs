@@ -121,7 +121,7 @@ fn head(path: &Path, bytes: usize) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(head))
 }
 
-/// Refuses other programs' databases and newer ledgers.
+/// Refuses other programs' databases, and ledgers of another schema version.
 fn check(conn: &Connection, name: &str) -> Result<(), LedgerError> {
     let pragma = |pragma| conn.pragma_query_value(None, pragma, |row| row.get(0));
     let sqlite = |e| LedgerError::sqlite(name, e);
@@ -132,6 +132,9 @@ fn check(conn: &Connection, name: &str) -> Result<(), LedgerError> {
     let found: i64 = pragma("user_version").map_err(sqlite)?;
     if found > SCHEMA_VERSION {
         return Err(LedgerError::Newer { file: name.to_owned(), found, known: SCHEMA_VERSION });
+    }
+    if found < SCHEMA_VERSION {
+        return Err(LedgerError::Older { file: name.to_owned(), found });
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ pub use identity::{Basis, Joined};
 pub use writer::Writer;
 
 /// The version of the schema, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Marks a SQLite file as a ledger of raftscope (`PRAGMA application_id`): "rfsc".
 const APPLICATION_ID: i64 = 0x7266_7363;
@@ -71,7 +71,7 @@ impl Ledger {
     /// Opens the ledger in a file, or makes it. Nobody else can write to it until it is closed.
     ///
     /// # Errors
-    /// When the file is no ledger, one of a newer schema version, in use, or cannot be written.
+    /// When the file is no ledger, one of another schema version, in use, or cannot be written.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let name = path.display().to_string();
         let (conn, fresh) = file::open(path, &name)?;

@@ -13,7 +13,8 @@ use rusqlite::types::Value;
 use super::{LedgerError, create, file};
 
 /// How a new ledger is written: nothing of it has to stand before it takes its place.
-const SETTINGS: &str = "PRAGMA journal_mode = OFF;
+const SETTINGS: &str = "PRAGMA page_size = 16384;
+                        PRAGMA journal_mode = OFF;
                         PRAGMA synchronous = OFF;
                         PRAGMA cache_size = -32000;
                         PRAGMA temp_store = MEMORY;";

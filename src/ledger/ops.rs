@@ -64,7 +64,7 @@ pub(super) struct ImageRow {
 }
 
 /// How many are handed over at once.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 /// Collects what is to be written and hands it over in batches.
 pub(super) struct Ops {

@@ -33,8 +33,8 @@ impl CountRow {
 impl SpanRow for CountRow {
     const TABLE: &'static str = "count_change";
     const INSERT: &'static str = "INSERT INTO count_change
-        (id, idx, until_idx, namespace, parent, child, old_status, new_status, pending, running, dead)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        (idx, until_idx, namespace, parent, child, old_status, new_status, pending, running, dead)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
     fn idx(&self) -> i64 {
         self.idx
@@ -84,6 +84,8 @@ impl From<Facts<'_>> for JobFacts {
 pub(super) struct JobRow {
     pub(super) idx: i64,
     pub(super) key: JobKey,
+    /// The id of the row in which the job came.
+    pub(super) life: i64,
     pub(super) old_status: Option<Word>,
     /// The job from here on; `None` where it is gone.
     pub(super) facts: Option<JobFacts>,
@@ -103,7 +105,7 @@ impl JobRow {
 impl SpanRow for JobRow {
     const TABLE: &'static str = "job_change";
     const INSERT: &'static str = "INSERT INTO job_change
-        (id, idx, until_idx, namespace, job, parent, type, version, stop, old_status, status, pending, running, dead,
+        (idx, until_idx, namespace, job, life, parent, type, version, stop, old_status, status, pending, running, dead,
          groups, in_timeline, from_snapshot)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
@@ -115,6 +117,7 @@ impl SpanRow for JobRow {
         let facts = self.facts.as_ref();
         out.word(Some(&self.key.namespace))?;
         out.text(Some(&self.key.id))?;
+        out.int(Some(self.life))?;
         out.word(facts.map(|f| &*f.parent).filter(|p| !p.is_empty()))?;
         out.word(facts.map(|f| f.kind.as_str()))?;
         out.int(facts.map(|f| int(f.version)))?;
@@ -132,6 +135,8 @@ impl SpanRow for JobRow {
 pub(super) struct GroupRow {
     pub(super) idx: i64,
     pub(super) key: JobKey,
+    /// That of its job.
+    pub(super) life: i64,
     pub(super) group: Arc<str>,
     pub(super) numbers: GroupSummary,
 }
@@ -139,7 +144,7 @@ pub(super) struct GroupRow {
 impl SpanRow for GroupRow {
     const TABLE: &'static str = "group_change";
     const INSERT: &'static str = "INSERT INTO group_change
-        (id, idx, until_idx, namespace, job, task_group, queued, complete, failed, running, starting, lost, unknown)
+        (idx, until_idx, namespace, job, life, task_group, queued, complete, failed, running, starting, lost, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
     fn idx(&self) -> i64 {
@@ -149,6 +154,7 @@ impl SpanRow for GroupRow {
     fn values(&self, out: &mut Insert<'_>) -> Result<()> {
         out.word(Some(&self.key.namespace))?;
         out.text(Some(&self.key.id))?;
+        out.int(Some(self.life))?;
         out.word(Some(&self.group))?;
         let GroupSummary { queued, complete, failed, running, starting, lost, unknown } = self.numbers;
         out.int(queued)?;

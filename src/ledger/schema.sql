@@ -45,6 +45,7 @@ CREATE TABLE job_change (
     until_idx INTEGER,         -- the next entry that changes this job; the same entry where the job is gone
     namespace TEXT NOT NULL,
     job TEXT NOT NULL,
+    life INTEGER NOT NULL,     -- the id of the row in which the job came; it has the same until it is gone
     parent TEXT,               -- ParentID; NULL for a job of its own
     type TEXT,                 -- service, batch, system, sysbatch
     version INTEGER,
@@ -65,6 +66,7 @@ CREATE TABLE group_change (
     until_idx INTEGER,         -- the next entry that changes this group's numbers, or with which they are gone
     namespace TEXT NOT NULL,
     job TEXT NOT NULL,
+    life INTEGER NOT NULL,     -- that of the job in job_change
     task_group TEXT NOT NULL,
     queued INTEGER,            -- NULL where a scheduler run inside a reconcile decided it
     complete INTEGER NOT NULL,
@@ -150,7 +152,7 @@ SELECT j.idx,
                       'Queued', g.queued, 'Complete', g.complete, 'Failed', g.failed, 'Running', g.running,
                       'Starting', g.starting, 'Lost', g.lost, 'Unknown', g.unknown))
              FROM (SELECT * FROM group_change g
-                    WHERE g.namespace = j.namespace AND g.job = j.job AND g.idx <= j.idx
+                    WHERE g.life = j.life AND g.idx <= j.idx
                       AND (g.until_idx IS NULL OR g.until_idx > j.idx)
                     ORDER BY g.task_group) g)
        END AS groups,
@@ -212,4 +214,4 @@ SELECT s.term, s.first_idx, s.last_idx, s.entries,
 
 -- Only where a view would be slow without one. Ids rise with idx, so rows stand in that order.
 CREATE INDEX count_change_parent ON count_change (parent, idx);
-CREATE INDEX group_change_job ON group_change (job, idx);
+CREATE INDEX group_change_life ON group_change (life, idx);

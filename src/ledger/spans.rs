@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use rusqlite::{Connection, Result, Statement, params};
 
-use super::insert::Insert;
+use super::insert::{Insert, Inserts};
 
 /// How many rows of a table wait before the older half is written.
 const WAITING: usize = 8192;
@@ -29,7 +29,7 @@ pub(super) trait SpanRow {
 
 /// The rows of one table.
 pub(super) struct Spans<'c, R> {
-    insert: Insert<'c>,
+    insert: Inserts<'c>,
     /// Ends a row that is written.
     update: Statement<'c>,
     /// The id of the first waiting row.
@@ -42,7 +42,7 @@ impl<'c, R: SpanRow> Spans<'c, R> {
     pub(super) fn new(conn: &'c Connection) -> Result<Self> {
         let last = format!("SELECT coalesce(max(id), 0) FROM {}", R::TABLE);
         let last: i64 = conn.query_row(&last, [], |row| row.get(0))?;
-        let insert = Insert::new(conn, R::INSERT)?;
+        let insert = Inserts::new(conn, R::INSERT)?;
         let update = conn.prepare(&format!("UPDATE {} SET until_idx = ?2 WHERE id = ?1", R::TABLE))?;
         Ok(Spans { insert, update, first: last + 1, waiting: VecDeque::new() })
     }
@@ -73,14 +73,12 @@ impl<'c, R: SpanRow> Spans<'c, R> {
     }
 
     fn write(&mut self, count: usize) -> Result<()> {
-        for (row, until) in self.waiting.drain(..count) {
-            self.insert.int(Some(self.first))?;
-            self.insert.int(Some(row.idx()))?;
-            self.insert.int(until)?;
-            row.values(&mut self.insert)?;
-            self.insert.run()?;
-            self.first += 1;
-        }
-        Ok(())
+        let Spans { insert, first, waiting, .. } = self;
+        insert.all(waiting.drain(..count), |(row, until), out| {
+            out.int(Some(row.idx()))?;
+            out.int(until)?;
+            *first += 1;
+            row.values(out)
+        })
     }
 }

@@ -2,17 +2,22 @@
 
 use rusqlite::{Connection, Result, params};
 
-use super::insert::Insert;
+use super::insert::{Insert, Inserts};
 use super::ops::{EntryRow, ImageRow, Op};
 use super::rows::{CountRow, GroupRow, JobRow};
 use super::spans::Spans;
 use super::texts::{EntryTexts, Texts};
 use crate::entry::message_type::MessageTypes;
 
+/// How many entries wait before they are written.
+const WAITING: usize = 256;
+
 /// Every table, each with what it needs to be written.
 pub(super) struct Tables<'c> {
     conn: &'c Connection,
-    entries: Insert<'c>,
+    entries: Inserts<'c>,
+    /// Entries that wait to be written together.
+    waiting: Vec<EntryRow>,
     images: Insert<'c>,
     counts: Spans<'c, CountRow>,
     jobs: Spans<'c, JobRow>,
@@ -35,7 +40,8 @@ impl<'c> Tables<'c> {
     pub(super) fn new(conn: &'c Connection, types: MessageTypes) -> Result<Self> {
         Ok(Tables {
             conn,
-            entries: Insert::new(conn, EntryTexts::INSERT)?,
+            entries: Inserts::new(conn, EntryTexts::INSERT)?,
+            waiting: Vec::with_capacity(WAITING),
             images: Insert::new(conn, PackedImage::INSERT)?,
             counts: Spans::new(conn)?,
             jobs: Spans::new(conn)?,
@@ -50,10 +56,9 @@ impl<'c> Tables<'c> {
     pub(super) fn write(&mut self, op: Op) -> Result<()> {
         match op {
             Op::Entry(row) => {
-                self.texts.of(&row).values(&mut self.entries)?;
-                self.entries.run()?;
                 self.note_term(&row);
-                Ok(())
+                self.waiting.push(row);
+                if self.waiting.len() < WAITING { Ok(()) } else { self.write_entries() }
             }
             Op::Count(row) => self.counts.begin(row, None),
             Op::EndCount { id, idx } => self.counts.end(id, idx),
@@ -80,6 +85,7 @@ impl<'c> Tables<'c> {
 
     /// Writes what waits, and in `meta` which entries the database has.
     pub(super) fn finish(mut self) -> Result<()> {
+        self.write_entries()?;
         self.jobs.flush()?;
         self.groups.flush()?;
         self.counts.flush()?;
@@ -92,6 +98,11 @@ impl<'c> Tables<'c> {
         let bounds = "INSERT OR REPLACE INTO meta (key, value)
                       SELECT 'first_idx', min(idx) FROM entry UNION ALL SELECT 'last_idx', max(idx) FROM entry";
         self.conn.execute(bounds, []).map(drop)
+    }
+
+    fn write_entries(&mut self) -> Result<()> {
+        let Tables { entries, waiting, texts, .. } = self;
+        entries.all(waiting.drain(..), |row, out| texts.of(&row).values(out))
     }
 
     fn note_term(&mut self, row: &EntryRow) {

@@ -58,13 +58,18 @@ fn what_is_no_ledger_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_ledger_of_a_newer_schema_is_refused() {
+fn a_ledger_of_another_schema_is_refused() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("ledger.db");
     Ledger::open(&path).unwrap().commit().unwrap();
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
-    let error = Ledger::open(&path).unwrap_err();
+    let opened_as = |version: i64| {
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        Ledger::open(&path).unwrap_err()
+    };
+    let error = opened_as(SCHEMA_VERSION + 1);
     assert!(matches!(error, LedgerError::Newer { .. }), "{error}");
+    let error = opened_as(SCHEMA_VERSION - 1);
+    assert!(matches!(error, LedgerError::Older { .. }), "{error}");
 }
 
 #[test]
