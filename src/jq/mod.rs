@@ -23,7 +23,7 @@ pub use compile_error::CompileError;
 use compile_error::{load_error, undefined};
 pub use reach::Reach;
 pub use value::Value;
-use value::{text_of, write_value};
+use value::{text_of, unsigned, write_value};
 
 /// jq's own definitions that jaq's library lacks.
 const PRELUDE: &str = r#"
@@ -60,9 +60,10 @@ impl<'a> HasLut<'a, Kind> for &'a Data {
     }
 }
 
-/// The functions of the library, without `env`, and with `debug` and `stderr` speaking through us.
+/// The functions of the library, without `env`, with `debug` and `stderr` speaking through us, and a `fromjson` whose
+/// numbers are JSON's.
 fn functions() -> impl Iterator<Item = native::Fun<Kind>> {
-    let kept = |fun: &native::Fun<Kind>| !matches!(fun.0, "env" | "debug_empty" | "stderr_empty");
+    let kept = |fun: &native::Fun<Kind>| !matches!(fun.0, "env" | "debug_empty" | "stderr_empty" | "fromjson");
     let debug: jaq_core::RunPtr<Kind> = |(cx, value)| {
         let mut text = b"[\"DEBUG:\",".to_vec();
         write_value(&value, &mut text);
@@ -74,8 +75,30 @@ fn functions() -> impl Iterator<Item = native::Fun<Kind>> {
         (cx.data().say)(&text_of(&value));
         Box::new(std::iter::empty())
     };
-    let ours: [native::Filter<jaq_core::RunPtr<Kind>>; 2] =
-        [("debug_empty", native::v(0), debug), ("stderr_empty", native::v(0), stderr)];
+    let fromjson: jaq_core::RunPtr<Kind> = |(_, value)| {
+        let text = match &value {
+            Val::TStr(text) | Val::BStr(text) => text,
+            _ => return Box::new(std::iter::once(Err(jaq_core::Error::typ(value, "string").into()))),
+        };
+        let fail =
+            |error| jaq_core::Exn::from(jaq_core::Error::str(format_args!("cannot parse {value} as JSON: {error}")));
+        let parsed = jaq_json::read::parse_many(text).map(|parsed| parsed.map(unsigned).map_err(fail));
+        // Behind an error the parser tells it again and again.
+        let mut values = Vec::new();
+        for value in parsed {
+            let ended = value.is_err();
+            values.push(value);
+            if ended {
+                break;
+            }
+        }
+        Box::new(values.into_iter())
+    };
+    let ours: [native::Filter<jaq_core::RunPtr<Kind>>; 3] = [
+        ("debug_empty", native::v(0), debug),
+        ("stderr_empty", native::v(0), stderr),
+        ("fromjson", native::v(0), fromjson),
+    ];
     let theirs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs()).filter(kept);
     theirs.chain(ours.into_iter().map(|fun| native::run::<Kind>(fun)))
 }

@@ -31,6 +31,18 @@ fn computed_numbers_print_as_in_jq() {
 }
 
 #[test]
+fn numbers_that_are_no_json_print_as_json() {
+    let code = r#"00.0, -007.50, 00e2, (["+1.5", "-1.0", "+2"][] | tonumber), ("[+0.5,{\"a\":+0.5}]" | fromjson)"#;
+    let wanted = ["0.0", "-7.50", "0e2", "1.5", "-1.0", "2", r#"[0.5,{"a":0.5}]"#];
+    assert_eq!(outputs(code, "null").unwrap(), wanted);
+    assert_eq!(outputs(r#"-("+1.5" | tonumber) | floor"#, "null").unwrap(), ["-2"]);
+    // An error ends the parse; what is caught is not told for ever.
+    assert_eq!(outputs(r#""1 nan" | [fromjson?]"#, "null").unwrap(), ["[1]"]);
+    assert!(outputs("5 | fromjson", "null").unwrap_err().to_string().contains("string"));
+    assert!(outputs(r#""nan" | fromjson"#, "null").unwrap_err().to_string().contains("cannot parse \"nan\" as JSON"));
+}
+
+#[test]
 fn the_filter_of_the_investigation_runs_unchanged() {
     let filter = r#".[] | select(.CommandType == "JobRegisterRequestType") | select(.Body.Job.ParentID == "X") | [.Term, .Index, .Body.Job.Status]"#;
     let rows = r#"[{"LogType":"LogNoop","Term":2,"Index":1},

@@ -87,7 +87,32 @@ fn number(n: &Num) -> String {
         Num::Float(x) if x.is_nan() => "null".into(),
         Num::Float(x) if x.is_infinite() => format!("{:e}", f64::MAX.copysign(*x)),
         Num::Float(x) if x.fract() == 0.0 && x.abs() < EXACT => format!("{x:.0}"),
+        Num::Dec(text) => decimal(text),
         other => other.to_string(),
+    }
+}
+
+/// A decimal as JSON has it. jaq keeps what was typed, which may begin with zeros.
+fn decimal(text: &str) -> String {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    let kept = digits.trim_start_matches('0');
+    let zero = if kept.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+    format!("{sign}{zero}{kept}")
+}
+
+/// A parsed value without the plus signs before decimals that jaq takes and keeps: it could not go on with the
+/// negative of one, and JSON has none.
+pub(super) fn unsigned(value: Val) -> Val {
+    match value {
+        Val::Num(Num::Dec(text)) => {
+            let digits = text.strip_prefix('+').map(|digits| digits.to_owned().into());
+            Val::Num(Num::Dec(digits.unwrap_or(text)))
+        }
+        Val::Arr(items) => Val::Arr(items.iter().cloned().map(unsigned).collect::<Vec<_>>().into()),
+        Val::Obj(pairs) => {
+            Val::obj(pairs.iter().map(|(key, item)| (unsigned(key.clone()), unsigned(item.clone()))).collect())
+        }
+        other => other,
     }
 }
 
