@@ -50,13 +50,31 @@ enum Look {
     Lines { next: Duration },
 }
 
-/// The progress of one pass over a log.
+/// What a pass goes over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Entries,
+    Rows,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Entries => "entries",
+            Unit::Rows => "rows",
+        }
+    }
+}
+
+/// The progress of one pass over a log, or over the rows of a state.
 pub struct Progress<'t> {
     look: Look,
     target: &'t dyn Target,
     what: &'static str,
     first: Index,
     last: Index,
+    /// What is counted.
+    unit: Unit,
     done: u64,
     calls: u32,
     started: Instant,
@@ -79,7 +97,15 @@ impl<'t> Progress<'t> {
             When::Auto => Look::Lines { next: LINE_EVERY },
         };
         let started = Instant::now();
-        Progress { look, target, what, first, last, done: 0, calls: 0, started, next_look: QUIET_START }
+        let unit = Unit::Entries;
+        Progress { look, target, what, first, last, unit, done: 0, calls: 0, started, next_look: QUIET_START }
+    }
+
+    /// A pass over so many rows; [`Progress::tick`] counts them from 1.
+    pub fn of_rows(when: When, target: &'t dyn Target, what: &'static str, rows: u64) -> Self {
+        let mut progress = Self::new(when, target, what, Index(1), Index(rows));
+        progress.unit = Unit::Rows;
+        progress
     }
 
     /// Tells that the entry at `index` has been dealt with. Indexes may skip, but not go back.
@@ -117,11 +143,11 @@ impl<'t> Progress<'t> {
         if self.target.is_taken() {
             return self.finish();
         }
-        let (total, what) = (self.total(), self.what);
+        let (total, what, unit) = (self.total(), self.what, self.unit);
         match &mut self.look {
             Look::Off => {}
             Look::Bar(bar) => {
-                bar.get_or_insert_with(|| new_bar(what, total, elapsed)).set_position(self.done.min(total));
+                bar.get_or_insert_with(|| new_bar(what, unit, total, elapsed)).set_position(self.done.min(total));
                 self.next_look = elapsed + BAR_EVERY;
             }
             Look::Lines { next } => {
@@ -131,7 +157,7 @@ impl<'t> Progress<'t> {
                 }
                 *next = elapsed + LINE_EVERY;
                 self.next_look = *next;
-                self.target.line(&line(what, self.done, total, self.last, elapsed));
+                self.target.line(&line(what, unit, self.done, total, self.last, elapsed));
             }
         }
     }
@@ -143,25 +169,27 @@ impl Drop for Progress<'_> {
     }
 }
 
-fn new_bar(what: &'static str, total: u64, elapsed: Duration) -> ProgressBar {
+fn new_bar(what: &'static str, unit: Unit, total: u64, elapsed: Duration) -> ProgressBar {
     // The template is ours and known to be right; the plain style stands in should it ever not be.
+    let template =
+        format!("{{msg}} [{{wide_bar}}] {{human_pos}}/{{human_len}} {}, {{per_sec}}, {{eta}} left", unit.name());
     let style =
-        ProgressStyle::with_template("{msg} [{wide_bar}] {human_pos}/{human_len} entries, {per_sec}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> ");
+        ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ");
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr())
         .with_style(style)
         .with_message(what)
         .with_elapsed(elapsed)
 }
 
-/// `reading: 120000 of 500000 entries (24 %), 40000 a second, 10 s left, up to index 500000`.
-fn line(what: &str, done: u64, total: u64, last: Index, elapsed: Duration) -> String {
+/// `reading: 120000 of 500000 entries (24 %) up to index 500000, 40000 a second, 10 s left`; of rows without the index.
+fn line(what: &str, unit: Unit, done: u64, total: u64, last: Index, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(0.001);
     let rate = done as f64 / seconds;
     let left = total.saturating_sub(done) as f64 / rate.max(0.001);
     let percent = done.min(total).saturating_mul(100).checked_div(total).unwrap_or(100);
-    format!("{what}: {done} of {total} entries ({percent} %) up to index {last}, {rate:.0} a second, {left:.0} s left")
+    let (name, up_to) =
+        (unit.name(), if unit == Unit::Entries { format!(" up to index {last}") } else { String::new() });
+    format!("{what}: {done} of {total} {name} ({percent} %){up_to}, {rate:.0} a second, {left:.0} s left")
 }
 
 #[cfg(test)]
@@ -202,6 +230,16 @@ mod tests {
         assert_eq!(lines(When::Never, 100).len(), 0);
         let all = lines(When::Auto, 31);
         assert_eq!(all[0], "reading: 100 of 1000 entries (10 %) up to index 1000, 10 a second, 90 s left");
+    }
+
+    #[test]
+    fn rows_are_counted_without_an_index() {
+        let page = Page(RefCell::default());
+        let mut progress = Progress::of_rows(When::Always, &page, "printing", 2000);
+        progress.done = 500;
+        progress.look_at(Duration::from_secs(1));
+        drop(progress);
+        assert_eq!(page.0.into_inner(), ["printing: 500 of 2000 rows (25 %), 500 a second, 3 s left"]);
     }
 
     #[test]

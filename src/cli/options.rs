@@ -193,6 +193,9 @@ impl Rows {
 
     /// The same, for rows that only some jobs have: those of the state after the last entry are known as well.
     pub fn tell_strangers_to(&self, state: &State, notes: impl Notes) {
+        if self.filter.is_empty() {
+            return;
+        }
         for job in state.jobs() {
             self.filter.meet(&JobFact {
                 namespace: Some(job.key.namespace.as_ref().into()),

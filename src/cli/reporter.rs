@@ -52,6 +52,11 @@ impl Reporter {
         Progress::new(self.progress, self, what, first, last)
     }
 
+    /// The progress of a pass over so many rows; `what` is a verb.
+    pub fn progress_of_rows(&self, what: &'static str, rows: u64) -> Progress<'_> {
+        Progress::of_rows(self.progress, self, what, rows)
+    }
+
     /// Prints the error that ends the run, unless it is one that needs no words.
     pub fn error(&self, error: &Error) {
         if !error.is_quiet() {

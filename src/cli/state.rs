@@ -1,5 +1,6 @@
 //! `state`: the whole server state right after an entry.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::args::StateArgs;
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::notes::Notes;
 use crate::render::Format;
-use crate::rows::Table;
+use crate::rows::{Table, held};
 use crate::suggest;
 
 pub mod facts;
@@ -81,6 +82,8 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
     let ended = replay.run_to_state()?;
     notes.detail(format!("the state after entry {}, term {}", ended.reached.index, ended.reached.term));
     let bodies = replaying::bodies(&replay.evidence);
+    let passes = if options.output.style.format == Format::Csv { 2 } else { 1 };
+    let rows = options.tables.iter().map(|table| held::count(*table, replay.state())).sum::<u64>() * passes;
     let view = print::View {
         state: replay.state(),
         bodies: &bodies,
@@ -92,8 +95,10 @@ fn print(options: &Options, reporter: &Reporter) -> Result<Exit, Error> {
             terms: &replay.evidence.window.terms,
             state: replay.state(),
         },
+        progress: RefCell::new((0, reporter.progress_of_rows("printing", rows))),
     };
     print::state(options, &view)?;
+    view.progress.into_inner().1.finish();
     options.rows.tell_strangers_to(replay.state(), reporter);
     Ok(replay.judge(&ended))
 }

@@ -88,6 +88,17 @@ impl Held {
         }
     }
 
+    /// Appends the row as JSON where that can be done without building it, for a summary; false where it cannot.
+    pub fn write(&self, out: &mut Vec<u8>) -> bool {
+        match self {
+            Held::Summary(key, row) => {
+                job::write_summary(key, row, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The whole row.
     ///
     /// # Errors
@@ -180,6 +191,14 @@ fn other_rows(table: Table, key: &RowKey, row: &Arc<TableRow>) -> Vec<Placed> {
     vec![(RowId { create, ..id(table, key.clone()) }, Held::Other(key.clone(), row.clone()))]
 }
 
+/// Rows by name. There can be many, and what is put in order here are but references.
+fn by_name<'s, R: 's>(rows: impl Iterator<Item = (&'s JobKey, R)>) -> impl Iterator<Item = (&'s JobKey, R)> {
+    let mut rows: Vec<(&str, &str, &JobKey, R)> =
+        rows.map(|(key, row)| (&*key.namespace, &*key.id, key, row)).collect();
+    rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    rows.into_iter().map(|(_, _, key, row)| (key, row))
+}
+
 /// Every row of a table, in Nomad's order.
 pub fn all(table: Table, state: &State) -> Vec<Placed> {
     let mut rows: Vec<Placed> = match table {
@@ -187,9 +206,9 @@ pub fn all(table: Table, state: &State) -> Vec<Placed> {
         Table::Deployments => state.deployments().map(deployment_row).collect(),
         Table::Evals => state.evals().map(eval_row).collect(),
         Table::Indexes => state.table_indexes().iter().map(|(table, index)| index_row(table.clone(), *index)).collect(),
-        Table::JobSummaries => state.summaries().map(|(key, row)| summary_row(key, row)).collect(),
-        Table::JobVersions => state.all_versions().map(|(folded, row)| version_row(folded, row)).collect(),
-        Table::Jobs => state.jobs().map(|row| job_row(&row.key, row)).collect(),
+        Table::JobSummaries => by_name(state.summaries()).map(|(key, row)| summary_row(key, row)).collect(),
+        Table::JobVersions => by_name(state.all_versions()).map(|(folded, row)| version_row(folded, row)).collect(),
+        Table::Jobs => by_name(state.jobs().map(|row| (&row.key, row))).map(|(key, row)| job_row(key, row)).collect(),
         Table::Nodes => state.nodes().map(node_row).collect(),
         Table::PeriodicLaunches => state.launches().map(|(key, row)| launch_row(key, row)).collect(),
         Table::Namespaces | Table::NodePools => {
@@ -203,6 +222,25 @@ pub fn all(table: Table, state: &State) -> Vec<Placed> {
     };
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     rows
+}
+
+/// About how many rows a table has: of submissions, of how many jobs there are some.
+pub fn count(table: Table, state: &State) -> u64 {
+    let rows = match table {
+        Table::Allocs => state.allocs().count(),
+        Table::Deployments => state.deployments().count(),
+        Table::Evals => state.evals().count(),
+        Table::Indexes => state.table_indexes().len(),
+        Table::JobSummaries => state.summaries().count(),
+        Table::JobVersions => state.all_versions().count(),
+        Table::Jobs => state.jobs().count(),
+        Table::Nodes => state.nodes().count(),
+        Table::PeriodicLaunches => state.launches().count(),
+        Table::Namespaces => state.namespaces().len(),
+        Table::NodePools => state.node_pools().len(),
+        shared => shared.shared().into_iter().flat_map(|name| state.rows(name)).count(),
+    };
+    rows as u64
 }
 
 /// A row before and after an entry, or a run of entries; at least one of the two is there.

@@ -6,7 +6,8 @@ use super::bodies::{Bodies, RowError, object};
 use super::canonical;
 use super::scaling;
 use super::value::{Object, Value};
-use crate::fsm::row::{self, GroupSummary, Launch, Summary};
+use crate::entry::json::text as json;
+use crate::fsm::row::{self, Children, GroupSummary, Launch, Summary};
 use crate::types::JobKey;
 
 /// A job, or one version of it.
@@ -94,6 +95,51 @@ pub fn summary(key: &JobKey, row: &Summary) -> Object {
     out
 }
 
+/// Appends what [`summary`] builds, as JSON; there is no secret in it.
+pub(super) fn write_summary(key: &JobKey, row: &Summary, out: &mut Vec<u8>) {
+    let field = |name: &str, value: Option<i64>, out: &mut Vec<u8>| {
+        out.extend_from_slice(name.as_bytes());
+        match value {
+            Some(n) => json::integer(out, n),
+            None => out.extend_from_slice(b"null"),
+        }
+    };
+    out.extend_from_slice(b"{\"JobID\":");
+    json::string(out, &key.id);
+    out.extend_from_slice(b",\"Namespace\":");
+    json::string(out, &key.namespace);
+    out.extend_from_slice(b",\"Summary\":{");
+    for (at, (name, numbers)) in row.groups.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        json::string(out, name);
+        let GroupSummary { queued, complete, failed, running, starting, lost, unknown } = *numbers;
+        field(":{\"Queued\":", queued, out);
+        field(",\"Complete\":", Some(complete), out);
+        field(",\"Failed\":", Some(failed), out);
+        field(",\"Running\":", Some(running), out);
+        field(",\"Starting\":", Some(starting), out);
+        field(",\"Lost\":", Some(lost), out);
+        field(",\"Unknown\":", Some(unknown), out);
+        out.push(b'}');
+    }
+    match row.children {
+        Some(Children { pending, running, dead }) => {
+            field("},\"Children\":{\"Pending\":", Some(pending), out);
+            field(",\"Running\":", Some(running), out);
+            field(",\"Dead\":", Some(dead), out);
+            out.push(b'}');
+        }
+        None => out.extend_from_slice(b"},\"Children\":null"),
+    }
+    out.extend_from_slice(b",\"CreateIndex\":");
+    json::unsigned(out, row.indexes.create.0);
+    out.extend_from_slice(b",\"ModifyIndex\":");
+    json::unsigned(out, row.indexes.modify.0);
+    out.push(b'}');
+}
+
 fn group_summary(numbers: &GroupSummary) -> Object {
     let mut out = Object::with_capacity(7);
     out.set("Queued", numbers.queued);
@@ -120,4 +166,33 @@ pub fn launch(key: &JobKey, row: &Launch) -> Object {
 /// Text that a row holds, as a value of its own.
 pub(super) fn text(text: &str) -> Value {
     Value::Text(Cow::Owned(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fsm::row::Indexes;
+    use crate::redact::{Place, Redactor};
+    use crate::types::Index;
+
+    #[test]
+    fn a_summary_is_written_as_it_is_built() {
+        let key = JobKey::new("default", "a \"job\"");
+        let numbers = GroupSummary { complete: 12, running: -1, ..GroupSummary::default() };
+        let counts = Children { pending: 0, running: -3, dead: 7 };
+        let indexes = Indexes { create: Index(5), modify: Index(u64::MAX) };
+        for names in [&[][..], &["web"], &["db", "web"], &["Summary", "Children"], &["Env"], &["web", "GetterSource"]] {
+            for (queued, children) in [(Some(2), Some(counts)), (None, None)] {
+                let numbers = GroupSummary { queued, ..numbers };
+                let groups = names.iter().map(|name| (Arc::from(*name), numbers)).collect();
+                let row = Summary { groups, children, indexes };
+                let (mut built, mut written) = (Vec::new(), Vec::new());
+                Value::from(summary(&key, &row)).write(Place::ROW, &mut Redactor::hiding(), &mut built);
+                write_summary(&key, &row, &mut written);
+                assert_eq!(String::from_utf8(written).unwrap(), String::from_utf8(built).unwrap());
+            }
+        }
+    }
 }

@@ -25,9 +25,14 @@ pub struct Choice<'c> {
 }
 
 impl Choice<'_> {
+    /// True when every row is to be printed.
+    pub fn wants_all(&self) -> bool {
+        self.rows.filter.is_empty() && self.since.is_none()
+    }
+
     /// True when a row is to be printed.
     pub fn wants(&self, table: Table, row: &Object) -> bool {
-        if self.rows.filter.is_empty() && self.since.is_none() {
+        if self.wants_all() {
             return true;
         }
         let index = modified(table, row);

@@ -1,9 +1,9 @@
 //! The state in each format, row by row.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io::Write;
-use std::ops::ControlFlow;
 
 use super::Options;
 use super::facts::Choice;
@@ -11,50 +11,56 @@ use super::table;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::fsm::state::State;
+use crate::progress::Progress;
 use crate::redact::Redactor;
 use crate::render::csv::Sheet;
 use crate::render::json_text::{self, Object as JsonObject};
 use crate::render::{self, Cell, Format, Row, Shape};
-use crate::rows::value::{Object, Value};
-use crate::rows::{self, Bodies, Table};
+use crate::rows::value::Value;
+use crate::rows::{Bodies, Table, held};
+use crate::types::Index;
 
 /// A state and which of its rows are wanted.
 pub struct View<'v> {
     pub state: &'v State,
     pub bodies: &'v dyn Bodies,
     pub choice: Choice<'v>,
+    /// How many rows were looked at, and where that is shown.
+    pub progress: RefCell<(u64, Progress<'v>)>,
 }
 
-/// Takes a row, as it is and as JSON with its secrets hidden.
-type Sink<'s> = dyn FnMut(&Object, &[u8]) -> Result<(), Error> + 's;
+/// Takes a row, as JSON with its secrets hidden.
+type Sink<'s> = dyn FnMut(&[u8]) -> Result<(), Error> + 's;
 
 impl View<'_> {
     /// Calls `sink` with each wanted row of a table, as JSON with its secrets hidden. `left` counts
     /// down how many more rows are wanted.
     fn each(&self, table: Table, left: &mut u64, redactor: &mut Redactor, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let mut failed = None;
         let mut json = Vec::new();
-        rows::rows(table, self.state, self.bodies, &mut |row| {
+        let wants_all = self.choice.wants_all();
+        for (_, held) in held::all(table, self.state) {
             if *left == 0 {
-                return ControlFlow::Break(());
+                break;
             }
-            if !self.choice.wants(table, &row) {
-                return ControlFlow::Continue(());
+            self.tick();
+            json.clear();
+            if !(wants_all && held.write(&mut json)) {
+                let row = held.build(self.bodies)?;
+                if !self.choice.wants(table, &row) {
+                    continue;
+                }
+                Value::from(row).write(table.place(), redactor, &mut json);
             }
             *left -= 1;
-            let value = Value::from(row);
-            json.clear();
-            value.write(table.place(), redactor, &mut json);
-            let Some(row) = value.object() else { return ControlFlow::Continue(()) };
-            match sink(row, &json) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => {
-                    failed = Some(e);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        failed.map_or(Ok(()), Err)
+            sink(&json)?;
+        }
+        Ok(())
+    }
+
+    fn tick(&self) {
+        let (rows, progress) = &mut *self.progress.borrow_mut();
+        *rows += 1;
+        progress.tick(Index(*rows));
     }
 }
 
@@ -115,7 +121,7 @@ fn document(options: &Options, view: &View<'_>, out: &mut dyn Write) -> Result<(
             json_text::string(text, table.name());
             text.extend_from_slice(if pretty { b": [" } else { b":[" });
         };
-        view.each(table, &mut left, &mut redactor, &mut |_, json| {
+        view.each(table, &mut left, &mut redactor, &mut |json| {
             if std::mem::take(&mut first_row) {
                 open(&mut text);
             } else {
@@ -166,7 +172,7 @@ fn by_table(options: &Options, view: &View<'_>) -> Result<(), Error> {
     let mut out = render::rows(&options.output.style, &NO_COLUMNS, options.output.stdout());
     for &table in &options.tables {
         let mut list = vec![b'['];
-        view.each(table, &mut left, &mut redactor, &mut |_, json| {
+        view.each(table, &mut left, &mut redactor, &mut |json| {
             if list.len() > 1 {
                 list.push(b',');
             }
@@ -187,7 +193,7 @@ fn lines(options: &Options, view: &View<'_>) -> Result<(), Error> {
     let mut out = render::rows(&options.output.style, &NO_COLUMNS, options.output.stdout());
     let mut line = Vec::new();
     for &table in &options.tables {
-        view.each(table, &mut left, &mut redactor, &mut |_, json| {
+        view.each(table, &mut left, &mut redactor, &mut |json| {
             line.clear();
             let mut object = JsonObject::open(&mut line);
             object.text("table", table.name());
@@ -204,17 +210,18 @@ fn sheet(options: &Options, view: &View<'_>) -> Result<(), Error> {
     let Some(&table) = options.tables.first() else { return Ok(()) };
     let mut columns: Vec<Cow<'static, str>> = Vec::new();
     let mut known = HashSet::new();
-    view.each(table, &mut limit(options), &mut options.output.redactor(), &mut |row, _| {
-        for (key, _) in row.iter() {
+    view.each(table, &mut limit(options), &mut options.output.redactor(), &mut |json| {
+        for (key, _) in json_text::members(json) {
             if !known.contains(key) {
                 known.insert(key.to_owned());
-                columns.push(Cow::Owned(key.to_owned()));
+                // It was written as JSON by ourselves.
+                columns.push(Cow::Owned(serde_json::from_slice(key).unwrap_or_default()));
             }
         }
         Ok(())
     })?;
     let mut out = Sheet::with_columns(columns, options.output.stdout());
-    view.each(table, &mut limit(options), &mut options.output.redactor(), &mut |_, json| {
+    view.each(table, &mut limit(options), &mut options.output.redactor(), &mut |json| {
         render::Rows::row(&mut out, &Written(json))
     })?;
     render::Rows::finish(&mut out)
@@ -226,7 +233,7 @@ fn tables(options: &Options, view: &View<'_>) -> Result<(), Error> {
     let mut begun = false;
     for &table in &options.tables {
         let mut rows = Vec::new();
-        view.each(table, &mut left, &mut redactor, &mut |_, json| {
+        view.each(table, &mut left, &mut redactor, &mut |json| {
             rows.push(table::Line::new(table, json));
             Ok(())
         })?;
