@@ -37,6 +37,11 @@ impl Resume for Audit<'_> {
         self.packed(Some(parents(state).collect()))
     }
 
+    fn is_sure(&self) -> bool {
+        let unsure = |finding: &Finding| matches!(finding.kind, Kind::UndecodableEntry | Kind::UnknownType);
+        self.undecodable == 0 && !self.findings.list.iter().any(unsure)
+    }
+
     fn load(&mut self, bytes: &[u8]) -> bool {
         self.unpack(&mut Unpacker::new(bytes), false).is_ok()
     }

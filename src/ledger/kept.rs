@@ -38,6 +38,11 @@ pub trait Resume: Subscriber {
         false
     }
 
+    /// True when it knows that the effect of every entry so far is known.
+    fn is_sure(&self) -> bool {
+        false
+    }
+
     /// Takes over what it knew, and then does not hear of the base; false, and it stays as it is,
     /// where these are not its bytes.
     fn load(&mut self, bytes: &[u8]) -> bool;
@@ -85,6 +90,8 @@ pub struct Extended {
     pub reached: Reached,
     /// What the ledger and the log had in common.
     pub joined: Joined,
+    /// The effect of every entry up to there is known, as far as can be told without asking the ledger.
+    pub sure: bool,
     /// The ledger has rows that it had not before; its findings have to be written anew.
     pub grown: bool,
 }
@@ -149,10 +156,11 @@ impl Ledger {
             && let Some(term) = self.answer(plan.to, audit)?
         {
             let reached = Reached { index: plan.to, term, stopped_by: None };
-            return Ok(Extended { ledger: self, from: plan.to, reached, joined, grown: false });
+            return Ok(Extended { ledger: self, from: plan.to, reached, joined, sure: audit.is_sure(), grown: false });
         }
         let kept = self.resume(log, known.unwrap_or_default().min(plan.to), audit)?;
         let resumed = kept.is_some();
+        let sure = resumed && audit.is_sure();
         if known.is_some() && !resumed && self.basis()?.as_ref() != Some(plan.basis) {
             let differs = "the log no longer reaches back to where it starts, and the states in it are of another \
                            raftscope, or begin too late";
@@ -170,7 +178,7 @@ impl Ledger {
         if !writes {
             let subscribers: &mut [&mut dyn Subscriber] = &mut [watch, &mut keeper];
             let reached = replay::replay(log, fsm, from, plan.to, &mut *later(from.0), subscribers)?;
-            return Ok(Extended { ledger: self, from: from.0, reached, joined, grown: false });
+            return Ok(Extended { ledger: self, from: from.0, reached, joined, sure, grown: false });
         }
         let mut writer = self.writer(plan.types.clone())?;
         keeper.writer = Some(&mut writer);
@@ -180,7 +188,7 @@ impl Ledger {
         let ledger = writer.finish()?;
         ledger.note_agreeing(plan.snapshots, from.0, reached.index)?;
         let grown = known.is_none_or(|known| reached.index > known);
-        Ok(Extended { ledger, from: from.0, reached, joined, grown })
+        Ok(Extended { ledger, from: from.0, reached, joined, sure, grown })
     }
 
     /// Gives the audit what it knew at the end of a run, if one ended after that entry: the entry's term.

@@ -93,8 +93,11 @@ impl Prepared<'_> {
         if extended.from > self.base.0 {
             notes.detail(format!("{}: the replay goes on from entry {}", path.display(), extended.from));
         }
-        let before = extended.ledger.unsure_up_to(extended.from)?;
-        let mut unsure = Unsure { undecodable: before.undecodable, unknown_type: before.unknown_type };
+        let mut unsure = Unsure::default();
+        if !extended.sure {
+            let before = extended.ledger.unsure_up_to(extended.from)?;
+            unsure = Unsure { undecodable: before.undecodable, unknown_type: before.unknown_type };
+        }
         unsure.undecodable.append(&mut watch.unsure.undecodable);
         unsure.unknown_type.append(&mut watch.unsure.unknown_type);
         self.at = (extended.reached.index, extended.reached.term);
