@@ -12,18 +12,18 @@ use super::insert::{Insert, Inserts};
 /// How many rows of a table wait before the older half is written.
 const WAITING: usize = 8192;
 
-/// A row of a table that has `id`, `idx` and `until_idx` first.
+/// A row of a table that has `id`, `idx` and `until_idx` first. SQLite gives the ids: each is the one behind the largest.
 pub(super) trait SpanRow {
     /// The table.
     const TABLE: &'static str;
 
-    /// Inserts all columns in their order.
+    /// Inserts all columns but the id in their order.
     const INSERT: &'static str;
 
     /// The entry that it begins at.
     fn idx(&self) -> i64;
 
-    /// The values behind the first three.
+    /// The values behind those two.
     fn values(&self, out: &mut Insert<'_>) -> Result<()>;
 }
 
