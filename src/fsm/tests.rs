@@ -1,7 +1,6 @@
 //! The tables for which no recording exists, entry by entry (state-rows.md 6, 8).
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
@@ -52,13 +51,11 @@ impl Server {
 
     /// The rows of a table as `state` prints them.
     fn printed(&self, table: Table) -> Vec<Value> {
-        let mut out = Vec::new();
-        let sink = &mut |row| {
-            out.push(serde_json::from_slice(&rows::value::Value::from(row).to_json()).unwrap());
-            ControlFlow::Continue(())
+        let printed = |row: rows::held::Held| {
+            let row = rows::value::Value::from(row.build(self).unwrap());
+            serde_json::from_slice(&row.to_json()).unwrap()
         };
-        rows::rows(table, self.fsm.state(), self, sink).unwrap();
-        out
+        rows::held::all(table, self.fsm.state()).into_iter().map(|(_, row)| printed(row)).collect()
     }
 
     fn row(&self, table: TableName, key: &RowKey) -> Option<&TableRow> {

@@ -20,7 +20,6 @@ pub mod shape;
 pub mod value;
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 
 pub use bodies::{Bodies, LogBodies, RowError};
 
@@ -156,24 +155,6 @@ impl Table {
     }
 }
 
-/// Calls `sink` with each row of a table in Nomad's order (state-rows.md 2), built one at a time, until it breaks off.
-///
-/// # Errors
-/// When a row's body cannot be read again.
-pub fn rows(
-    table: Table,
-    state: &State,
-    bodies: &dyn Bodies,
-    sink: &mut dyn FnMut(Object) -> ControlFlow<()>,
-) -> Result<(), RowError> {
-    for (_, row) in held::all(table, state) {
-        if sink(row.build(bodies)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
 /// A row of one of the tables that share one map.
 fn shared_row(key: &RowKey, row: &TableRow, bodies: &dyn Bodies) -> Result<Object, RowError> {
     match row {
@@ -228,7 +209,6 @@ pub fn write(
     let mut first_table = true;
     for &table in Table::ALL.iter().filter(|table| wanted.contains(table)) {
         let mut first = true;
-        let mut failed = None;
         let open = |buffer: &mut Vec<u8>, first_table: &mut bool| {
             if !std::mem::take(first_table) {
                 buffer.push(b',');
@@ -236,28 +216,17 @@ pub fn write(
             text::string(buffer, table.name());
             buffer.extend_from_slice(b":[");
         };
-        rows(table, state, bodies, &mut |row| {
+        for (_, row) in held::all(table, state) {
             if std::mem::take(&mut first) {
                 open(&mut buffer, &mut first_table);
             } else {
                 buffer.push(b',');
             }
-            Value::from(row).write(table.place(), redactor, &mut buffer);
-            if buffer.len() < FLUSH {
-                return ControlFlow::Continue(());
+            Value::from(row.build(bodies)?).write(table.place(), redactor, &mut buffer);
+            if buffer.len() >= FLUSH {
+                out.write_all(&buffer)?;
+                buffer.clear();
             }
-            let flushed = out.write_all(&buffer);
-            buffer.clear();
-            match flushed {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error.into());
         }
         if first && table < Table::Namespaces {
             open(&mut buffer, &mut first_table);
